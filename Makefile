@@ -1,0 +1,42 @@
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: help demo test bench lint format clean
+
+help:
+	@echo 'make demo    simulate a log, count it and show what is in it, under demo/'
+	@echo 'make test    style, types and tests'
+	@echo 'make bench   time and memory, beside the obvious ways to do the same'
+	@echo 'make lint    style and types only'
+	@echo 'make format  put the code into the common style'
+	@echo 'make clean   remove everything the other targets made'
+
+demo: $(READY)
+	$(BIN)/rankdrift demo
+
+test: lint
+	$(BIN)/pytest -q -n 2 --dist loadgroup
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv demo build dist benchmarks/.data benchmarks/results.json
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks spark-warehouse
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment is made again whenever the dependencies change.
+$(READY): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,spark]'
+	touch $@

@@ -1,0 +1,81 @@
+"""A harvest beside merely reading the log, and beside the obvious ways to do the same."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from benchmarks import logs, measure, peers
+
+SLOWEST = 4.5  # times a bare scan of the columns
+LEAST_LINEAR = 1.3  # time a row of the large log over that of the small one
+
+
+def run(rows: int) -> dict[str, Any]:
+    small, large = f"{rows // 5:,}", f"{rows:,}"
+    days = logs.drifting(rows)
+    first = days[: len(days) // 5]
+    dense = logs.drifting(rows // 5, queries=logs.FEW_QUERIES, days=len(first))
+    timed = {
+        small: _beside_scan(first, rows // 5),
+        large: _beside_scan(days, rows),
+        f"{small}, few queries": _beside_scan(dense, rows // 5),
+    }
+    slowest = max(timed[small]["ratio"], timed[large]["ratio"])
+    linear = timed[small]["rows a second"] / timed[large]["rows a second"]
+    measure.show(
+        "Harvest against a bare scan of the same columns",
+        ("impressions", "scan s", "harvest s", "harvest / scan", "million rows / s"),
+        (
+            (name, one["scan"], one["harvest"], one["ratio"], one["rows a second"] / 1e6)
+            for name, one in timed.items()
+        ),
+        f"The scan is SELECT max(column) of {', '.join(logs.COLUMNS)} in DuckDB. Both on the same "
+        "files, taking turns, best of 3; the harvest with its funnel. "
+        f"The logs have {logs.QUERIES:,} queries, the last one {logs.FEW_QUERIES:,}.\n"
+        f"Harvest / scan of the first two: {measure.verdict(slowest, SLOWEST)}.\n"
+        f"Time a row, large log / small log: {measure.verdict(linear, LEAST_LINEAR)}.",
+    )
+    return {
+        "beside a scan": timed,
+        "linearity": linear,
+        "beside peers": _beside_peers(first, small, timed[small]["scan"]),
+    }
+
+
+def _beside_scan(files: list[str], rows: int) -> dict[str, float]:
+    best = measure.fastest(
+        {"scan": lambda: peers.scan(files), "harvest": lambda: peers.rankdrift(files)}
+    )
+    return best | {
+        "ratio": best["harvest"] / best["scan"],
+        "rows a second": rows / best["harvest"],
+    }
+
+
+def _beside_peers(files: list[str], rows: str, scan: float) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in peers.PEERS:
+        done = measure.run(sys.executable, "-m", "benchmarks.peers", name, *files)
+        if done.out_of_memory:
+            found[name] = {"failed": "out of memory", "megabytes": done.megabytes}
+        else:
+            found[name] = json.loads(done.require().stdout) | {"megabytes": done.megabytes}
+    answers = {name: tuple(one["answer"]) for name, one in found.items() if "answer" in one}
+    if len(set(answers.values())) != 1:
+        raise RuntimeError(f"The answers (pairs, appearances, clicks) differ: {answers}")
+    pairs, shown, clicks = answers["rankdrift"]
+    measure.show(
+        f"The usable pairs of {rows} impressions, each in a process of its own",
+        ("", "seconds", "/ scan", "peak MB"),
+        (
+            (name, *((s, s / scan) if s else (one["failed"], None)), one["megabytes"])
+            for name, one in found.items()
+            for s in [one.get("seconds")]
+        ),
+        f"All found the same {pairs:,} pairs with {shown:,} appearances and {clicks:,} clicks. "
+        "The others stop there; rankdrift also collects ranks, splits by bucket and keeps the "
+        "funnel. One run each, imports not counted.",
+    )
+    return found

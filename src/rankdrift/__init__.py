@@ -1,0 +1,59 @@
+"""rankdrift: how much a click at each rank is worth, from the search logs you already have.
+
+The public names, in flow order: Log -> Counts. They are imported when first used, so that
+``import rankdrift`` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "read_log": "log",
+    "Log": "log",
+    "inspect": "inspection",
+    "Inspection": "inspection",
+    "harvest": "harvesting",
+    "harvest_by_day": "harvesting",
+    "Counts": "counts",
+    "merge": "counts",
+    "Funnel": "funnel",
+    "warehouse_sql": "warehouse",
+    "import_counts": "warehouse",
+    "RankdriftError": "errors",
+}
+__all__ = [
+    "Counts",
+    "Funnel",
+    "Inspection",
+    "Log",
+    "RankdriftError",
+    "__version__",
+    "harvest",
+    "harvest_by_day",
+    "import_counts",
+    "inspect",
+    "merge",
+    "read_log",
+    "warehouse_sql",
+]
+
+if TYPE_CHECKING:
+    from rankdrift.counts import Counts, merge
+    from rankdrift.errors import RankdriftError
+    from rankdrift.funnel import Funnel
+    from rankdrift.harvesting import harvest, harvest_by_day
+    from rankdrift.inspection import Inspection, inspect
+    from rankdrift.log import Log, read_log
+    from rankdrift.warehouse import import_counts, warehouse_sql
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"rankdrift.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'rankdrift' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,383 @@
+"""Counts as one tall table: the Parquet file of `Counts.save`, and what warehouses hand over.
+
+One row per cell, told apart by `kind`:
+
+| kind | key columns | n | clicks | pairs |
+|---|---|---|---|---|
+| pair | segment_*, bucket, shown: '6 15' = 2*rank+click of each appearance, ascending | pairs | | |
+| comparison | segment_*, bucket, rank (clicked), other, single | weight in 1/UNIT | | |
+| rank | segment_*, rank | impressions | clicks | |
+| funnel | shown: a reason, 'input' or 'used' | rows | clicks | pairs |
+| note | shown: the name of the note | rows | | |
+
+The rest (options, days and so on) is JSON under the Parquet metadata key `rankdrift`.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.counts import ByRank, Comparisons, Counts, Pairs, Segment
+from rankdrift.counts_arrays import Table
+from rankdrift.errors import BadCounts, did_you_mean
+from rankdrift.files import cannot_write, replacing
+from rankdrift.funnel import INPUT, USED, Dropped, Funnel, Used
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+FORMAT = 1
+KEY = "rankdrift"
+SEGMENT = "segment_"
+TYPES = {
+    "kind": "VARCHAR",
+    "bucket": "INTEGER",
+    "shown": "VARCHAR",
+    "single": "BOOLEAN",
+    "rank": "INTEGER",
+    "other": "INTEGER",
+    "n": "BIGINT",
+    "clicks": "BIGINT",
+    "pairs": "BIGINT",
+}
+"""The columns of the table and their types; a VARCHAR `segment_<name>` each follows `kind`."""
+
+_NUMBERS = ("bucket", "rank", "other", "n", "clicks", "pairs")
+_NEEDED = {
+    "pair": ("bucket", "shown", "n"),
+    "comparison": ("bucket", "rank", "other", "single", "n"),
+    "rank": ("rank", "n"),
+    "funnel": ("shown", "n"),
+    "note": ("shown", "n"),
+}
+_WHOLE_TYPES = {
+    sign + size for sign in ("", "U") for size in "TINYINT SMALLINT INTEGER BIGINT HUGEINT".split()
+}
+
+
+def save(counts: Counts, path: str | os.PathLike[str]) -> None:
+    """Write `counts` as one Parquet file, whole or not at all."""
+    import duckdb
+
+    meta = json.dumps(metadata(counts), sort_keys=True)
+    with replacing(path) as part, duckdb.connect(config={"threads": 1}) as con:
+        options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{KEY}: {_text(meta)}}}"
+        rows = table_sql(con, counts)
+        try:
+            con.execute(f"COPY ({rows}) TO {_text(str(part))} ({options})")
+        except duckdb.Error as error:
+            raise cannot_write(path, error) from error
+
+
+def load(path: str | os.PathLike[str]) -> Counts:
+    """Read what `save` wrote."""
+    import duckdb
+
+    file = Path(os.path.abspath(path))
+    if not file.is_file():
+        what = "is a directory" if file.is_dir() else "does not exist"
+        raise BadCounts(f"{os.fspath(path)} {what}. Give a counts file written by a harvest.")
+    name = _text(glob.escape(str(file)))
+    with duckdb.connect() as con:
+        try:
+            meta = _stored_metadata(con, name)
+            return read_table(con, f"read_parquet({name}, hive_partitioning = false)", meta)
+        except BadCounts as error:
+            raise BadCounts(f"{os.fspath(path)}: {error}") from error
+        except duckdb.Error as error:
+            raise BadCounts(
+                f"{os.fspath(path)} cannot be read as a Parquet file: it is cut short or of "
+                "another kind. Harvest again, or copy it again from where it came. "
+                f"(DuckDB says: {str(error).splitlines()[0]})"
+            ) from error
+
+
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The metadata of what `save` wrote, without its rows. It ends the file: if it is there, the
+    file is whole."""
+    import duckdb
+
+    with duckdb.connect() as con:
+        try:
+            return _stored_metadata(con, _text(glob.escape(os.path.abspath(path))))
+        except duckdb.Error as error:
+            raise BadCounts(f"{os.fspath(path)} cannot be read as a Parquet file.") from error
+
+
+def metadata(counts: Counts) -> dict[str, Any]:
+    """All of `counts` that is not in the table, as plain values; `read_table` takes it back."""
+    names = ("version", "options", "buckets", "max_rank", "max_shown", "days", "sources")
+    kept = {name: getattr(counts, name) for name in (*names, "segment_columns")}
+    return {"format": FORMAT, **kept}
+
+
+def table_sql(con: DuckDBPyConnection, counts: Counts) -> str:
+    """A SELECT, on `con`, of the table of `counts`; in canonical order, as UNION ALL keeps it."""
+    codes = {f"c{i}": np.ascontiguousarray(code) for i, code in enumerate(counts.pairs.shown.T)}
+    con.register("rankdrift_pairs", _columns(counts.pairs, "shown") | codes)
+    con.register("rankdrift_comparisons", _columns(counts.comparisons))
+    con.register("rankdrift_by_rank", _columns(counts.by_rank))
+    shown = f"concat_ws(' ', {', '.join(f'nullif({code}, 0)' for code in codes)})"
+    nulls, values = {}, {}
+    for i, column in enumerate(counts.segment_columns):
+        names = ", ".join(_text(segment[i]) for segment in counts.segments)
+        nulls[SEGMENT + column] = "NULL"
+        values[SEGMENT + column] = f"(CAST([{names}] AS VARCHAR[]))[segment + 1]"
+    pair = {"bucket": "bucket", "shown": shown, "n": "pairs"}
+    comparison = {"bucket": "bucket", "rank": "clicked", "other": "other", "single": "single"}
+    rank = {"rank": "rank", "n": "impressions", "clicks": "clicks"}
+    selects = [
+        _select("pair", values, pair, "FROM rankdrift_pairs"),
+        _select("comparison", values, comparison | {"n": "weight"}, "FROM rankdrift_comparisons"),
+        _select("rank", values, rank, "FROM rankdrift_by_rank"),
+    ]
+    for name, _, rows, clicks, pairs in counts.funnel.lines():
+        known = "NULL" if pairs is None else str(pairs)
+        line = {"shown": _text(name), "n": str(rows), "clicks": str(clicks), "pairs": known}
+        selects.append(_select("funnel", nulls, line))
+    for name, rows in counts.funnel.notes.items():
+        if rows:
+            selects.append(_select("note", nulls, {"shown": _text(name), "n": str(rows)}))
+    return " UNION ALL ".join(selects)
+
+
+def read_table(con: DuckDBPyConnection, relation_sql: str, meta: Mapping[str, Any]) -> Counts:
+    """The counts of a table, given as the text of a FROM clause on `con`, which is read once.
+
+    Rows may come in any order; those with equal keys are summed; numbers may be text. `meta` has
+    buckets, max_rank and max_shown, and may have segment_columns, days, sources, options and
+    version. What cannot be right raises BadCounts; what DuckDB cannot read, DuckDB's own error.
+    """
+    fields = _fields(meta)
+    columns: tuple[str, ...] = fields["segment_columns"]
+    try:
+        _stage(con, relation_sql, columns)
+        _refuse_problems(con)
+        longest = _longest(con, fields["max_shown"])
+        codes = {f"c{i}": f"coalesce(codes[{i}], 0)" for i in range(1, longest + 1)}
+        pairs = _fetch(con, columns, "pair", {"bucket": "bucket", "pairs": "n", **codes})
+        shown = [pairs.pop(code) for code in codes]
+        comparison = {"clicked": "rank", "other": "other", "single": "single", "weight": "n"}
+        rank = {"rank": "rank", "impressions": "n", "clicks": "coalesce(clicks, 0)"}
+        return Counts(
+            pairs=Pairs(**pairs, shown=np.stack(shown, axis=1)),
+            comparisons=Comparisons(
+                **_fetch(con, columns, "comparison", {"bucket": "bucket", **comparison})
+            ),
+            by_rank=ByRank(**_fetch(con, columns, "rank", rank)),
+            funnel=_funnel(con),
+            segments=_segments(con) if columns else ((),),
+            **fields,
+        )
+    finally:
+        con.execute("DROP TABLE IF EXISTS temp.rankdrift_rows")
+        con.execute("DROP TABLE IF EXISTS temp.rankdrift_segments")
+
+
+def _stage(con: DuckDBPyConnection, relation_sql: str, columns: Sequence[str]) -> None:
+    """Two temporary tables: the rows, typed, with what is wrong in `problem`; the segments."""
+    described = con.sql(f"DESCRIBE SELECT * FROM {relation_sql}").fetchall()
+    types = {name.casefold(): kind for name, kind, *_ in described}
+    _check_columns(types, columns)
+    segments = [f"s{i}" for i in range(len(columns))]
+    raw = [
+        f"CAST({_name(SEGMENT + column)} AS VARCHAR) AS {segment}"
+        for column, segment in zip(columns, segments, strict=True)
+    ]
+    numbers = []
+    for column in _NUMBERS:
+        number = f"TRY_CAST(raw_{column} AS BIGINT)"
+        if types[column] in _WHOLE_TYPES:
+            raw.append(f"{column} AS raw_{column}")
+        else:  # a cast alone would round
+            raw.append(f"nullif(trim(CAST({column} AS VARCHAR)), '') AS raw_{column}")
+            whole = f"regexp_full_match(raw_{column}, '-?[0-9]+([.]0*)?')"
+            number = f"CASE WHEN {whole} THEN {number} END"
+        numbers.append(f"{number} AS {column}")
+    problems = " ".join(f"WHEN {wrong} THEN {_text(what)}" for wrong, what in _problems())
+    con.execute(f"""
+        CREATE OR REPLACE TEMP TABLE rankdrift_rows AS
+        WITH raw AS (
+            SELECT trim(CAST(kind AS VARCHAR)) AS kind, nullif(CAST(shown AS VARCHAR), '') AS shown,
+                TRY_CAST(CAST(single AS VARCHAR) AS BOOLEAN) AS single, {", ".join(raw)}
+            FROM {relation_sql}
+        ), typed AS (
+            SELECT *, {", ".join(numbers)}, CASE WHEN kind = 'pair' THEN
+                TRY_CAST(string_split(shown, ' ') AS INTEGER[]) END AS codes
+            FROM raw
+        )
+        SELECT kind, {", ".join([*segments, *_NUMBERS])}, shown, codes, single,
+            CASE {problems} END AS problem
+        FROM typed""")
+    con.execute(f"""
+        CREATE OR REPLACE TEMP TABLE rankdrift_segments AS
+        SELECT row_number() OVER () - 1 AS segment, *
+        FROM (SELECT DISTINCT {", ".join(segments) or "0"} FROM rankdrift_rows
+            WHERE kind IN ('pair', 'comparison', 'rank'))""")
+
+
+def _problems() -> Iterator[tuple[str, str]]:
+    """(SQL condition, words) for each way a row can be unreadable."""
+    yield f"kind IS NULL OR kind NOT IN ({', '.join(map(_text, _NEEDED))})", "an unknown kind"
+    for column in _NUMBERS:
+        bad = f"raw_{column} IS NOT NULL AND {column} IS NULL"
+        yield bad, f"something other than a whole number as {column}"
+    for kind, needed in _NEEDED.items():
+        for column in needed:
+            yield f"kind = '{kind}' AND {column} IS NULL", f"no {column}"
+    # An element that cannot be cast is a NULL in the list.
+    unreadable = "kind = 'pair' AND (list_min(codes) < 2 OR list_count(codes) < len(codes))"
+    yield unreadable, "something other than codes 2*rank+click, one space apart, as shown"
+
+
+def _refuse_problems(con: DuckDBPyConnection) -> None:
+    found = con.sql("""
+        SELECT problem, count(*), first(kind), first(shown), first(n)
+        FROM rankdrift_rows WHERE problem IS NOT NULL GROUP BY ALL ORDER BY 2 DESC, 1""").fetchall()
+    if found:
+        problem, rows, kind, shown, n = found[0]
+        raise BadCounts(
+            f"{rows:,} rows have {problem}, for example kind {kind!r}, shown {shown!r}, n {n!r}. "
+            f"The kinds are {', '.join(_NEEDED)}: correct what made the table, and make it again."
+        )
+
+
+def _longest(con: DuckDBPyConnection, max_shown: int) -> int:
+    """The most appearances a listed pair has, refused if more than `max_shown`."""
+    [(longest, too_long)] = con.sql(f"""
+        SELECT max(len(codes)), count(*) FILTER (len(codes) > {max_shown})
+        FROM rankdrift_rows WHERE kind = 'pair'""").fetchall()
+    if too_long:
+        raise BadCounts(
+            f"{too_long:,} listed pairs have more appearances than max_shown {max_shown}, up to "
+            f"{longest:,}. Make them comparisons, or harvest with a larger max_shown."
+        )
+    return max(longest or 0, 2)
+
+
+def _fetch(
+    con: DuckDBPyConnection, columns: Sequence[str], kind: str, wanted: Mapping[str, str]
+) -> dict[str, NDArray[Any]]:
+    """The arrays of one kind of row, with `segment` an index into rankdrift_segments."""
+    same = " AND ".join(f"r.s{i} IS NOT DISTINCT FROM g.s{i}" for i in range(len(columns)))
+    join = f"JOIN rankdrift_segments g ON {same}" if columns else ""
+    picks = [f"{sql} AS {name}" for name, sql in wanted.items()]
+    picks.append(f"{'g.segment' if columns else '0'} AS segment")
+    rows = con.sql(f"SELECT {', '.join(picks)} FROM rankdrift_rows r {join} WHERE kind = '{kind}'")
+    return {name: np.ma.getdata(values) for name, values in rows.fetchnumpy().items()}
+
+
+def _segments(con: DuckDBPyConnection) -> tuple[Segment, ...]:
+    rows = con.sql("SELECT * FROM rankdrift_segments ORDER BY segment").fetchall()
+    return tuple(tuple(row[1:]) for row in rows)
+
+
+def _funnel(con: DuckDBPyConnection) -> Funnel:
+    rows = con.sql("""
+        SELECT kind, shown, sum(n), sum(coalesce(clicks, 0)), sum(pairs)
+        FROM rankdrift_rows WHERE kind IN ('funnel', 'note') GROUP BY ALL""").fetchall()
+    lines = {name: Dropped(*numbers) for kind, name, *numbers in rows if kind == "funnel"}
+    notes = {name: n for kind, name, n, *_ in rows if kind == "note"}
+    for name in (INPUT, USED):
+        if name not in lines:
+            raise BadCounts(
+                f"The funnel has no row {name!r}, so what was dropped cannot be told. Take all the "
+                "rows of the table, those of kind 'funnel' included."
+            )
+    given, used = lines.pop(INPUT), lines.pop(USED)
+    return Funnel(
+        rows=given.rows,
+        clicks=given.clicks,
+        dropped=lines,
+        used=Used(used.rows, used.clicks, used.pairs or 0),
+        notes=notes,
+    )
+
+
+def _check_columns(found: Iterable[str], segment_columns: Sequence[str]) -> None:
+    """Raise BadCounts unless the table has all the columns, and no segment column too many."""
+    expected = [*TYPES, *(SEGMENT + column for column in segment_columns)]
+    known = {column.casefold() for column in expected}
+    extra = [column for column in found if column.startswith(SEGMENT) and column not in known]
+    missing = [column for column in expected if column.casefold() not in found]
+    if missing:
+        hints = did_you_mean(missing[0], [column for column in found if column not in known])
+        raise BadCounts(f"The table of counts has no column {', '.join(missing)}.{hints}")
+    if extra:
+        raise BadCounts(
+            f"The table of counts has {', '.join(extra)}, but the segment columns are "
+            f"{', '.join(segment_columns) or 'none'}. Name them all, or leave the column out."
+        )
+
+
+def _stored_metadata(con: DuckDBPyConnection, name: str) -> dict[str, Any]:
+    stored = con.sql(f"SELECT key, value FROM parquet_kv_metadata({name})").fetchall()
+    texts = [value for key, value in stored if key == KEY.encode()]
+    if not texts:
+        raise BadCounts(
+            "this Parquet file was not written by rankdrift. Give a counts file, or use harvest to "
+            "count a log."
+        )
+    try:
+        meta = json.loads(texts[0])
+    except ValueError as error:
+        raise BadCounts("its metadata is damaged. Harvest again.") from error
+    number = meta.get("format") if isinstance(meta, dict) else None
+    if not isinstance(number, int) or number < 1:
+        raise BadCounts("its metadata names no format. Harvest again.")
+    if number > FORMAT:
+        raise BadCounts(
+            f"it has format {number}, written by rankdrift {meta.get('version')}; this rankdrift "
+            f"reads up to format {FORMAT}. Upgrade rankdrift."
+        )
+    return dict(meta)
+
+
+def _fields(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of Counts that `meta` gives; Counts checks their values."""
+    missing = [name for name in ("buckets", "max_rank", "max_shown") if name not in meta]
+    if missing:
+        raise BadCounts(f"The metadata has no {', '.join(missing)}. Harvest again.")
+    fields = {name: meta[name] for name in ("buckets", "max_rank", "max_shown")}
+    for name in ("segment_columns", "days", "sources"):
+        values = meta.get(name, ())
+        listed = isinstance(values, (list, tuple))
+        if not listed or not all(isinstance(value, str) for value in values):
+            raise BadCounts(f"The metadata has {name} {values!r}. Give a list of texts.")
+        fields[name] = tuple(values)
+    options, version = meta.get("options", {}), meta.get("version", "")
+    if not isinstance(options, Mapping) or not isinstance(version, str):
+        raise BadCounts("The metadata has damaged options. Harvest again.")
+    return {**fields, "options": options, "version": version}
+
+
+def _select(
+    kind: str, segments: Mapping[str, str], values: Mapping[str, str], source: str = ""
+) -> str:
+    columns = {"kind": _text(kind), **segments, **values}
+    order = ["kind", *segments, *list(TYPES)[1:]]
+    picks = (
+        f"CAST({columns.get(name, 'NULL')} AS {TYPES.get(name, 'VARCHAR')}) AS {_name(name)}"
+        for name in order
+    )
+    return f"SELECT {', '.join(picks)} {source}"
+
+
+def _columns(table: Table, *but: str) -> dict[str, NDArray[Any]]:
+    return {name: values for name, values in vars(table).items() if name not in but}
+
+
+def _text(value: str | None) -> str:
+    return "NULL" if value is None else "'" + value.replace("'", "''") + "'"
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

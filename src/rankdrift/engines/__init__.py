@@ -1,0 +1,63 @@
+"""Where big data lives. An engine opens a source, tells its columns, and runs a plan."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rankdrift.columns import Column
+from rankdrift.dialects import Dialect
+from rankdrift.plan import Plan
+
+# Called with the step's name and the fraction of it that is done (0 to 1).
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Day:
+    """One day of a log; `fingerprint` changes when any input that holds rows of it does."""
+
+    day: str  # ISO, or "" for the rows without a readable day
+    rows: int
+    fingerprint: str | None
+
+
+class Engine(Protocol):
+    @property
+    def dialect(self) -> Dialect: ...
+
+    @property
+    def columns(self) -> Mapping[str, Column]: ...
+
+    @property
+    def source(self) -> str:
+        """The log as a FROM item."""
+        ...
+
+    def prepare(self, used: list[str]) -> list[str]:
+        """Check that every file has the columns in use; remarks worth telling."""
+        ...
+
+    def fingerprint(self) -> str | None:
+        """Changes when the input does; None when the engine cannot tell."""
+        ...
+
+    def rows(self) -> int | None:
+        """How many rows there are, when that is known without reading them."""
+        ...
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """A small result."""
+        ...
+
+    def run(self, plan: Plan, progress: Progress | None = None) -> Any:
+        """A DuckDB connection that has the plan's `result` as a table of that name."""
+        ...
+
+    def days(self, day_sql: str) -> list[Day]:
+        """The days of the log, in order."""
+        ...
+
+    def part(self, day: Day, day_sql: str, column: Column) -> tuple[str, str | None]:
+        """How to read one of `days`: a FROM item that has all its rows, and perhaps more, and a
+        plain condition which all of them meet and by which an engine may skip the others."""
+        ...

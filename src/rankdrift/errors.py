@@ -1,0 +1,53 @@
+"""What can go wrong, said so that a person knows what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class RankdriftError(ValueError):
+    """Anything rankdrift refuses to do; the message says why and what to do next."""
+
+
+class MissingColumns(RankdriftError):
+    """A column that was asked for is not in the log."""
+
+
+class BadLog(RankdriftError):
+    """The log cannot be read, or what it says cannot be right."""
+
+
+class BadOption(RankdriftError):
+    """An option has a value that makes no sense here."""
+
+
+class NoUsablePairs(RankdriftError):
+    """No pair was shown at two ranks and clicked, so there is nothing to learn from."""
+
+
+class NotIdentified(RankdriftError):
+    """The data cannot tell some propensities apart."""
+
+
+class NotConverged(RankdriftError):
+    """The maximum of the likelihood was not reached."""
+
+
+class MissingExtra(RankdriftError):
+    """An optional dependency is not installed."""
+
+
+class BadCounts(RankdriftError):
+    """Counts that cannot be read, contradict themselves, or cannot be merged."""
+
+
+class CannotWrite(RankdriftError):
+    """A file cannot be written; the one that was there before is unchanged."""
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """A hint at the nearest of `choices`, to append to a message; empty when none is near."""
+    by_folded = {choice.casefold(): choice for choice in choices}
+    near = get_close_matches(word.casefold(), by_folded, n=1)
+    return f" Did you mean {by_folded[near[0]]!r}?" if near else ""

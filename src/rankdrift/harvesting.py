@@ -1,0 +1,141 @@
+"""Log -> Counts: the one step that reads big data."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rankdrift import __version__
+from rankdrift.counts import Counts
+from rankdrift.counts_table import read_metadata, read_table
+from rankdrift.engines import Day, Progress
+from rankdrift.errors import BadCounts, BadLog, BadOption
+from rankdrift.files import remove_leftovers
+from rankdrift.funnel import Funnel
+from rankdrift.log import Log
+from rankdrift.plan import Planner
+from rankdrift.probe import probe
+
+RESULT = "rd_plan.result"
+BUCKETS = 64
+MAX_SHOWN = 8
+
+
+def harvest(
+    log: Log,
+    *,
+    buckets: int = BUCKETS,
+    max_shown: int = MAX_SHOWN,
+    progress: Progress | None = None,
+) -> Counts:
+    """Count the pairs that appeared at two or more ranks and got a click.
+
+    `buckets` (a power of two) splits queries by hash for errors that respect them. A pair with
+    more than `max_shown` appearances enters as weighted comparisons of two ranks.
+    """
+    check_sizes(buckets, max_shown)
+    probe(log)
+    planner = log.planner(buckets=buckets, max_shown=max_shown)
+    return _run(log, planner, log.engine.fingerprint(), progress)
+
+
+def harvest_by_day(
+    log: Log,
+    directory: str | os.PathLike[str],
+    *,
+    buckets: int = BUCKETS,
+    max_shown: int = MAX_SHOWN,
+    progress: Progress | None = None,
+    each: Callable[[Day, Path, bool], None] | None = None,
+) -> list[Path]:
+    """One counts file a day in `directory`; days whose input is unchanged are left as they are.
+
+    Rows without a readable day get a file of their own (`undated.parquet`), so that all files
+    merged tell of every row. `each` is called with the day, its file and whether it was skipped.
+    """
+    check_sizes(buckets, max_shown)
+    if not log.roles.day:
+        raise BadOption("harvest by day needs a day column. Name it with --day.")
+    probe(log)
+    folder = Path(directory)
+    remove_leftovers(folder)
+    planner = log.planner(buckets=buckets, max_shown=max_shown)
+    day_sql, column = planner.day_sql(), log.engine.columns[log.roles.day]
+    written = []
+    for day in log.engine.days(day_sql):
+        path = folder / f"{day.day or 'undated'}.parquet"
+        source = _source(planner, log, day.fingerprint, day.day)
+        done = source is not None and _is_done(path, source)
+        if not done:
+            rows, prune = log.engine.part(day, day_sql, column)
+            part = planner.but(source=rows, prune=prune, day=day.day)
+            _run(log, part, day.fingerprint, progress).save(path)
+        if each:
+            each(day, path, done)
+        written.append(path)
+    if not written:
+        raise BadLog("The log is empty: it has columns but not a single row.")
+    return written
+
+
+def check_sizes(buckets: int, max_shown: int) -> None:
+    if not 1 <= buckets <= 4096 or buckets & (buckets - 1):
+        raise BadOption(f"buckets must be a power of two from 1 to 4096, not {buckets}.")
+    if not 2 <= max_shown <= 16:
+        raise BadOption(f"max_shown must be from 2 to 16, not {max_shown}.")
+
+
+def _run(log: Log, planner: Planner, fingerprint: str | None, progress: Progress | None) -> Counts:
+    connection = log.engine.run(planner.plan(), progress)
+    source = _source(planner, log, fingerprint, planner.day)
+    counts = counts_of(
+        connection,
+        RESULT,
+        segment_columns=list(log.roles.segment),
+        buckets=planner.buckets,
+        max_rank=log.rules.max_rank,
+        max_shown=planner.max_shown,
+        sources=[source] if source else [],
+        options=log.describe(),
+    )
+    _refuse_misread(counts.funnel, log)
+    return counts
+
+
+def counts_of(connection: Any, table: str, **meta: Any) -> Counts:
+    """The counts in a plan's result, which a DuckDB connection has as `table`."""
+    days = connection.execute(f"SELECT DISTINCT shown FROM {table} WHERE kind = 'day'").fetchall()
+    meta |= {"version": __version__, "days": sorted(day for (day,) in days)}
+    return read_table(
+        connection, f"(SELECT * FROM {table} WHERE kind NOT IN ('day', 'meta'))", meta
+    )
+
+
+def _refuse_misread(funnel: Funnel, log: Log) -> None:
+    """Stop where going on would give a wrong answer without a word."""
+    if funnel.rows == 0:
+        raise BadLog("The log is empty: it has columns but not a single row.")
+    zero = funnel.notes["rank_zero"]
+    if zero:
+        raise BadLog(
+            f"{zero:,} of {funnel.rows:,} rows have rank 0. If ranks count from 0 here, say so "
+            "with --first-rank 0; if those rows are mistakes, leave them out with "
+            f'--where "{log.roles.rank} > 0".'
+        )
+
+
+def _source(planner: Planner, log: Log, fingerprint: str | None, day: str | None) -> str | None:
+    """Tells one input, read in one way, from every other."""
+    if fingerprint is None:
+        return None
+    told = [fingerprint, day, log.describe(), planner.buckets, planner.max_shown, __version__]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _is_done(path: Path, source: str) -> bool:
+    try:
+        return path.exists() and read_metadata(path)["sources"] == [source]
+    except BadCounts:
+        return False

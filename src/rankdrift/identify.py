@@ -1,0 +1,68 @@
+"""Which ranks the data can compare at all."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.counts import Counts
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Ranks fall into blocks: inside a block all can be compared, across blocks none can.
+
+    There is an edge from the clicked rank to every other rank its pair was shown at; a block is
+    a strongly connected component of two ranks or more, the largest first. `alone` are ranks
+    that pairs were shown at, but that are in no block: they never won a click against a rank of
+    a block, or never lost one.
+    """
+
+    blocks: tuple[tuple[int, ...], ...]
+    alone: tuple[int, ...]
+
+    @property
+    def main(self) -> tuple[int, ...]:
+        return self.blocks[0] if self.blocks else ()
+
+
+def connection(counts: Counts) -> Connection:
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    choices = counts.choices("every")
+    shown = choices.shown
+    lost = (shown > 0) & (shown != choices.clicked[:, None])
+    row, column = np.nonzero(lost)
+    winners, losers = choices.clicked[row], shown[row, column]
+    ranks: NDArray[np.int32] = np.unique(np.concatenate([winners, losers]))
+    if not len(ranks):
+        return Connection((), ())
+    edges = (np.searchsorted(ranks, winners), np.searchsorted(ranks, losers))
+    graph = coo_array((np.ones(len(winners)), edges), shape=(len(ranks), len(ranks)))
+    _, block_of = connected_components(graph, directed=True, connection="strong")
+    order = np.argsort(block_of, kind="stable")
+    groups = np.split(ranks[order], np.flatnonzero(np.diff(block_of[order])) + 1)
+    blocks = sorted((tuple(g.tolist()) for g in groups if len(g) > 1), key=lambda b: (-len(b), b))
+    alone = sorted(int(g[0]) for g in groups if len(g) == 1)
+    return Connection(tuple(blocks), tuple(alone))
+
+
+def ranges(ranks: Iterable[int], most: int = 8) -> str:
+    """Ranks for people: "1–40, 43, 50–60"."""
+    ordered = sorted(set(ranks))
+    runs: list[list[int]] = []
+    for rank in ordered:
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1][1:] = [rank]
+        else:
+            runs.append([rank])
+    words = [_range(run) for run in runs]
+    if len(words) > most:
+        words = [*words[:most], f"and {len(words) - most} more"]
+    return ", ".join(words)
+
+
+def _range(run: Sequence[int]) -> str:
+    return str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}"

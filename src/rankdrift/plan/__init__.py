@@ -1,0 +1,108 @@
+"""The harvest, stated once: named SQL steps from a log's rows to the table of counts.
+
+Few pairs ever get a click. So hash the pair's key, keep the rows whose hash is among those of
+clicked rows, keep the hashes seen at two ranks, and only then group the few that remain by the
+exact key. The hash filters and never decides: a collision cannot change a count.
+
+    rows.py    the source -> rows_shown: one row per result shown, with its fate
+    pairs.py   rows_shown -> pairs: the appearances of each pair that moved and was clicked
+    result.py  pairs -> result: the table of counts, funnel included
+
+Names inside the plan: q1… the query's columns, doc, s1… columns that must be equal, g1… segment
+columns, day, search, rank, click, h the key's hash.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rankdrift import reading
+from rankdrift.columns import Column, Roles
+from rankdrift.dialects import Dialect
+from rankdrift.reading import Rules
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    sql: str
+    # Read more than once and far smaller than the log: an engine had better keep it.
+    keep: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps in order; the last, `result`, is the table that `Counts` is made of."""
+
+    steps: tuple[Step, ...]
+
+    def as_query(self) -> str:
+        """All of it as one statement."""
+        *first, last = self.steps
+        named = ",\n".join(f"{step.name} AS (\n{step.sql}\n)" for step in first)
+        return f"WITH {named}\n{last.sql}"
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Writes the plan for one log in one dialect."""
+
+    source: str  # a FROM item
+    columns: Mapping[str, Column]
+    roles: Roles
+    rules: Rules
+    dialect: Dialect
+    buckets: int = 64
+    max_shown: int = 8
+    # None: the whole log. A day: only that day. "": only rows without a readable day.
+    day: str | None = None
+    # A plain condition on the source's columns that every row of that day meets.
+    prune: str | None = None
+
+    def but(self, **changes: Any) -> "Planner":
+        return replace(self, **changes)
+
+    def plan(self) -> Plan:
+        from rankdrift.plan import pairs, result, rows
+
+        return Plan((*rows.steps(self), *pairs.steps(self), *result.steps(self)))
+
+    def rows_query(self, select: str) -> str:
+        """A statement that may select from `rows_shown`: every row, read, before any counting."""
+        from rankdrift.plan import rows
+
+        return Plan((*rows.steps(self)[:-1], Step("answer", select))).as_query()
+
+    @property
+    def queries(self) -> list[str]:
+        return [f"q{i + 1}" for i in range(len(self.roles.query))]
+
+    @property
+    def same(self) -> list[str]:
+        return [f"s{i + 1}" for i in range(len(self.roles.same))]
+
+    @property
+    def segments(self) -> list[str]:
+        return [f"g{i + 1}" for i in range(len(self.roles.segment))]
+
+    @property
+    def keys(self) -> list[str]:
+        """What makes a pair, compared exactly."""
+        day = ["day"] if self.roles.day else []
+        return [*self.queries, "doc", *self.same, *self.segments, *day]
+
+    @property
+    def has_search(self) -> bool:
+        """Can a doc shown twice in one search be told from two searches? (A list row can
+        tell by itself.)"""
+        return bool(self.roles.search) and self.roles.layout != "list"
+
+    def column(self, name: str) -> tuple[str, str]:
+        """A source column's SQL and kind."""
+        column = self.columns[name]
+        return self.dialect.quote(*column.path), column.kind
+
+    def day_sql(self) -> str:
+        assert self.roles.day
+        column = self.columns[self.roles.day]
+        return reading.day(column, self.column(column.name)[0], self.rules, self.dialect)

@@ -1,0 +1,106 @@
+"""From rows shown to pairs: the few that moved between ranks and got a click."""
+
+from rankdrift import reading
+from rankdrift.plan import Planner, Step
+
+
+def steps(p: Planner) -> list[Step]:
+    search = "search, " if p.has_search else ""
+    return [
+        Step("tally", _tally(p), keep=True),
+        Step("clicked", "SELECT DISTINCT h FROM rows_shown WHERE click > 0 AND ok", keep=True),
+        Step(
+            "candidates",
+            f"SELECT h, {search}{', '.join(p.keys)}, rank,"
+            " CASE WHEN click > 0 THEN 1 ELSE 0 END AS click\n"
+            "FROM rows_shown WHERE ok AND h IN (SELECT h FROM clicked)",
+            keep=True,
+        ),
+        Step(
+            "moved",
+            "SELECT h FROM candidates GROUP BY h HAVING min(rank) < max(rank)",
+            keep=True,
+        ),
+        *_appearances(p),
+        Step("pairs", _pairs(p), keep=True),
+        Step("cells", _cells(p), keep=True),
+    ]
+
+
+def _tally(p: Planner) -> str:
+    """Rows and clicks by segment and fate; `unknown` clicks and `partly` given queries."""
+    groups = ", ".join([*p.segments, "fate"])
+    missing = " OR ".join(f"{q} IS NULL" for q in p.queries)
+    partly = f"sum(CASE WHEN {missing} THEN 1 ELSE 0 END)" if len(p.queries) > 1 else "0"
+    return (
+        f"SELECT {groups}, count(*) AS n, coalesce(sum(click), 0) AS clicks,\n"
+        f"  count(*) - count(click) AS unknown, {partly} AS partly\n"
+        f"FROM rows_shown GROUP BY {groups}"
+    )
+
+
+def _appearances(p: Planner) -> list[Step]:
+    """One row per time a pair was shown, doc twice in one search left out.
+
+    Both rows are left out, whichever was clicked: to choose by the click would bias.
+    """
+    movers = "SELECT * FROM candidates WHERE h IN (SELECT h FROM moved)"
+    if not p.has_search:
+        return [Step("appearances", movers, keep=True)]
+    keys = ", ".join(p.keys)
+    return [
+        Step("movers", movers, keep=True),
+        Step(
+            "appearances",
+            f"SELECT h, {keys}, min(rank) AS rank, min(click) AS click FROM movers\n"
+            f"WHERE search IS NOT NULL GROUP BY h, search, {keys} HAVING count(*) = 1\n"
+            f"UNION ALL\nSELECT h, {keys}, rank, click FROM movers WHERE search IS NULL",
+            keep=True,
+        ),
+    ]
+
+
+def _pairs(p: Planner) -> str:
+    keys = ", ".join(p.keys)
+    shown = p.dialect.collect.format("rank * 2 + click")
+    return (
+        f"SELECT h, {keys}, {_bucket(p)} AS bucket,\n  count(*) AS m, sum(click) AS c,\n"
+        "  min(rank) AS lowest, max(rank) AS highest,\n"
+        f"  CASE WHEN count(*) <= {p.max_shown} THEN {shown} END AS shown\n"
+        f"FROM appearances GROUP BY h, {keys}"
+    )
+
+
+def _bucket(p: Planner) -> str:
+    """The low bits of md5 over the query's columns: the same on every engine."""
+    d = p.dialect
+    texts = [
+        f"coalesce({reading.as_text(q, p.columns[column].kind, d)}, '~')"
+        for q, column in zip(p.queries, p.roles.query, strict=True)
+    ]
+    joined = ", '|', ".join(texts)
+    text = texts[0] if len(texts) == 1 else f"concat({joined})"
+    digest = d.md5.format(text)
+    first, second, third = (
+        d.find.format("'0123456789abcdef'", f"substr({digest}, {i}, 1)") for i in (1, 2, 3)
+    )
+    return f"mod(256 * ({first} - 1) + 16 * ({second} - 1) + {third} - 1, {p.buckets})"
+
+
+def _cells(p: Planner) -> str:
+    """Appearances n and clicks c by rank of the pairs that appeared more than max_shown times."""
+    named = ", ".join(f"p.{key} AS {key}" for key in p.keys)
+    keys = ", ".join(f"p.{key}" for key in p.keys)
+    return (
+        f"SELECT p.h AS h, {named}, p.bucket AS bucket, p.m AS m, p.c AS pair_clicks,\n"
+        "  a.rank AS rank, count(*) AS n, sum(a.click) AS c\n"
+        f"FROM pairs AS p JOIN appearances AS a ON {same_pair(p, 'p', 'a')}\n"
+        f"WHERE p.m > {p.max_shown} AND p.c > 0 AND p.lowest < p.highest\n"
+        f"GROUP BY p.h, {keys}, p.bucket, p.m, p.c, a.rank"
+    )
+
+
+def same_pair(p: Planner, a: str, b: str) -> str:
+    """Join condition: the hash to find it, the exact key to decide. NULLs are equal."""
+    equal = (f"{a}.{key} IS NOT DISTINCT FROM {b}.{key}" for key in p.keys)
+    return f"{a}.h = {b}.h AND " + " AND ".join(equal)

@@ -1,0 +1,88 @@
+"""A look at the first rows of a log for what would spoil an estimate without a word."""
+
+from rankdrift.columns import guess
+from rankdrift.errors import BadLog
+from rankdrift.log import Log
+
+SAMPLE = 200_000
+# Ranks repeat within a search by mistake now and then; where they restart on every page, most
+# searches of more than a page repeat them.
+_MOSTLY = 0.5
+_OFTEN = 0.001
+
+
+def probe(log: Log) -> list[str]:
+    """Remarks worth telling; raises BadLog where going on would give a wrong answer."""
+    _refuse_ranks_by_page(log)
+    return _look_at_searches(log) if log.planner().has_search else []
+
+
+def _refuse_ranks_by_page(log: Log) -> None:
+    """A page column that is not in use, and rank 1 on later pages."""
+    page = guess("page", log.engine.columns.values())
+    if log.roles.page or not page or log.engine.columns[page].kind != "int":
+        return
+    planner = log.planner()
+    number = planner.column(page)[0]
+    sample = f"SELECT * FROM {planner.source} WHERE {number} IS NOT NULL LIMIT {SAMPLE}"
+    if log.roles.layout == "list":
+        first, top = "0", "count(*)"
+    else:
+        rank, _ = log.planner().column(log.roles.rank or "")
+        text = log.engine.dialect.number.format(rank)
+        first = f"max({text})"
+        top = f"sum(CASE WHEN {text} = {log.rules.first_rank} THEN 1 ELSE 0 END)"
+    found = log.engine.query(
+        f"SELECT {number}, {top}, {first} FROM ({sample}) AS rd_sample GROUP BY {number}"
+    )
+    pages = sorted(found)
+    later = [n for _, n, _ in pages[1:] if n]
+    if later and (len(later) * 2 > len(pages) - 1):
+        size = max((int(m) for _, _, m in pages if m), default=0) - log.rules.first_rank + 1
+        guess_size = size if size > 1 else "N"
+        start = "" if pages[0][0] == 1 else f" --first-page {pages[0][0]}"
+        raise BadLog(
+            f"Ranks start again on every page: {sum(later):,} rows on later pages (column "
+            f"{page!r}) are at the first rank. Give --page {page} --page-size {guess_size}{start}, "
+            "so that ranks count on across pages; or leave later pages out with --where "
+            f'"{page} = {pages[0][0]}".'
+        )
+
+
+def _look_at_searches(log: Log) -> list[str]:
+    planner = log.planner()
+    sample = f"(SELECT search, doc, rank FROM rows_shown WHERE ok LIMIT {SAMPLE}) AS rd_sample"
+    by_rank = f"SELECT search, count(*) AS n, count(DISTINCT rank) AS ranks FROM {sample}"
+    searches, repeated = log.engine.query(
+        planner.rows_query(
+            "SELECT count(*), coalesce(sum(CASE WHEN n > ranks THEN 1 ELSE 0 END), 0)"
+            f" FROM ({by_rank} GROUP BY search HAVING count(*) > 1) AS rd_searches"
+        )
+    )[0]
+    rows, copies, twice = log.engine.query(
+        planner.rows_query(
+            "SELECT coalesce(sum(n), 0), coalesce(sum(n - ranks), 0),"
+            " coalesce(sum(CASE WHEN ranks > 1 THEN n ELSE 0 END), 0)"
+            f" FROM (SELECT count(*) AS n, count(DISTINCT rank) AS ranks FROM {sample}"
+            " GROUP BY search, doc) AS rd_docs"
+        )
+    )[0]
+    remarks = []
+    if copies > _OFTEN * rows and not log.rules.dedupe:
+        remarks.append(
+            f"{copies:,} of the first {rows:,} rows repeat the search, doc and rank of another. "
+            "If rows were logged twice, --dedupe keeps one of each."
+        )
+    elif searches and repeated > _MOSTLY * searches:
+        raise BadLog(
+            f"{repeated:,} of {searches:,} searches have several docs at one rank. Either ranks "
+            "start again on every page (give --page COLUMN --page-size N), or "
+            f"{log.roles.search!r} does not tell searches apart (name the column with --search, "
+            'or --search "" if there is none).'
+        )
+    if twice > _OFTEN * rows:
+        remarks.append(
+            f"{twice:,} of the first {rows:,} rows show a doc at two ranks of one search; such "
+            "rows are left out, clicked or not."
+        )
+    return remarks

@@ -1,0 +1,134 @@
+"""What a value in a log means: SQL that turns columns of any type into ranks, clicks and days.
+
+Each function takes a column's SQL and its kind and returns SQL. Text is read leniently, but what
+cannot be read becomes NULL and is counted, never guessed.
+"""
+
+from dataclasses import dataclass
+
+from rankdrift.columns import Column
+from rankdrift.dialects import Dialect
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How rows are read: everything about a log that is not the name of a column."""
+
+    max_rank: int = 500
+    first_rank: int = 1
+    page_size: int | None = None
+    first_page: int = 1
+    time_zone: str | None = None
+    where: str | None = None
+    shown_events: tuple[str, ...] = ("impression",)
+    click_events: tuple[str, ...] = ("click",)
+    dedupe: bool = False
+
+
+def plain_text(sql: str, kind: str, d: Dialect) -> str:
+    """The value as text without surrounding blanks."""
+    as_text = d.json_text.format(sql) if kind == "json" else d.text.format(sql)
+    return f"trim({as_text})"
+
+
+def key(sql: str, kind: str, d: Dialect) -> str:
+    """A value to be compared for equality: as it is, or as text where types cannot be compared."""
+    if kind == "json":
+        return d.json_text.format(sql)
+    if kind in ("list", "nested"):
+        return d.nested_text.format(sql)
+    if kind == "float":
+        return d.not_nan.format(sql)
+    return sql
+
+
+def as_text(key_sql: str, kind: str, d: Dialect) -> str:
+    """A key as text that is the same on every engine (12.0 is '12'): for buckets and segments."""
+    if kind == "float":
+        whole = f"{key_sql} = floor({key_sql}) AND abs({key_sql}) < 1e15"
+        as_integer = d.text.format(f"CAST({key_sql} AS BIGINT)")
+        return f"CASE WHEN {whole} THEN {as_integer} ELSE {d.text.format(key_sql)} END"
+    return key_sql if kind in ("text", "json", "list", "nested") else d.text.format(key_sql)
+
+
+def rank(sql: str, kind: str, d: Dialect) -> tuple[str, str]:
+    """(the rank as a number or NULL, the condition that it is there but not a whole number)."""
+    return _whole(sql, kind, d)
+
+
+def click(sql: str, kind: str, d: Dialect) -> tuple[str, str]:
+    """(how many clicks, or NULL; the condition that it is there but cannot be read)."""
+    if kind == "bool":
+        return f"CAST({sql} AS INTEGER)", "FALSE"
+    if kind in ("date", "timestamp", "instant"):  # the time of the click
+        return f"CASE WHEN {sql} IS NULL THEN 0 ELSE 1 END", "FALSE"
+    if kind in ("text", "json"):
+        word = f"lower({plain_text(sql, kind, d)})"
+        number, bad = _whole(sql, kind, d)
+        yes, no = ("true", "t", "yes", "y", "click", "clicked"), ("false", "f", "no", "n")
+        value = (
+            f"CASE WHEN {word} IN ({d.literals(yes)}) THEN 1"
+            f" WHEN {word} IN ({d.literals(no)}) THEN 0 ELSE {number} END"
+        )
+        return value, f"({bad}) AND {word} NOT IN ({d.literals(yes + no)}) OR {_negative(number)}"
+    value, bad = _whole(sql, kind, d)
+    return value, _negative(value) if bad == "FALSE" else f"({bad}) OR {_negative(value)}"
+
+
+def _negative(sql: str) -> str:
+    return f"coalesce(({sql}) < 0, FALSE)"
+
+
+def _whole(sql: str, kind: str, d: Dialect) -> tuple[str, str]:
+    if kind == "int":
+        return sql, "FALSE"
+    if kind == "bool":
+        return f"CAST({sql} AS INTEGER)", "FALSE"
+    if kind == "float":
+        number = d.not_nan.format(f"CAST({sql} AS {d.double})")
+        missing = f"{sql} IS NULL OR ({number}) IS NULL"
+    else:
+        text = plain_text(sql, kind, d)
+        number = d.not_nan.format(d.number.format(text))
+        missing = f"{sql} IS NULL OR {text} = ''"
+    # Casting a double past the integers would fail on some engines.
+    fits = f"({number}) = floor({number}) AND abs({number}) < 1e15"
+    value = f"CASE WHEN {fits} THEN CAST({number} AS BIGINT) END"
+    return value, f"NOT ({missing}) AND NOT coalesce({fits}, FALSE)"
+
+
+def day(column: Column, sql: str, rules: Rules, d: Dialect) -> str:
+    """The day of a date, a timestamp, text, YYYYMMDD or an epoch in s, ms, µs or ns."""
+    kind, zone = column.kind, d.literal(rules.time_zone or "UTC")
+    if kind == "date":
+        return sql
+    if kind == "timestamp":
+        if rules.time_zone:
+            return d.zoned_day.format(sql, zone)
+        return f"CAST({sql} AS DATE)"
+    if kind == "instant":
+        return d.instant_day.format(sql, zone)
+    text = plain_text(sql, kind, d)
+    digits = d.matches.format(text, d.literal("^[0-9]+$"))
+    parts = (f"substr({text}, 1, 4)", f"substr({text}, 5, 2)", f"substr({text}, 7, 2)")
+    compact = f"TRY_CAST(concat({parts[0]}, '-', {parts[1]}, '-', {parts[2]}) AS DATE)"
+    number = d.number.format(text)
+    scale = "CASE " + " ".join(
+        f"WHEN length({text}) <= {most} THEN {unit}"
+        for most, unit in ((11, 1), (14, 1e3), (17, 1e6))
+    )
+    epoch = d.instant_day.format(d.epoch_instant.format(f"{number} / ({scale} ELSE 1e9 END)"), zone)
+    iso = d.instant_day.format(d.text_instant.format(text), zone)
+    return (
+        f"CASE WHEN {digits} THEN CASE WHEN length({text}) = 8 THEN {compact} ELSE {epoch} END"
+        f" WHEN length({text}) <= 10 THEN TRY_CAST({text} AS DATE) ELSE {iso} END"
+    )
+
+
+def zone_words(column: Column, rules: Rules) -> str:
+    """What a day means here, for people."""
+    if column.kind == "date":
+        return "the date as written"
+    if column.kind == "timestamp" and not rules.time_zone:
+        return "the date of the timestamp as written"
+    return f"the date in {rules.time_zone or 'UTC'}"

@@ -1,0 +1,204 @@
+"""A made-up impressions log with known propensities, as large as asked and the same every time.
+
+A search shows one query's items in an order that drifts: the item that belongs at rank i sorts by
+a normal number around i with deviation i / 5, the drift of Appendix D. Clicks follow Eq. (1),
+P(click) = p_rank * z, where z belongs to the pair (query, doc) as long as its price stays.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.errors import BadOption
+
+Floats = NDArray[np.float64]
+Curve = Callable[[Floats], Floats]
+
+ITEMS = 700  # candidates of a query; a search shows the first of them
+DRIFT = 0.2  # deviation of an item's place, as a share of the place
+SETTLED = 0.5  # share of searches answered in the undisturbed order
+PAGE = 50  # results come in pages; how many pages a search shows is geometric
+ON_SALE = 0.03  # share of docs whose price falls at some time of a day
+ZIPF = 0.8  # the k-th most popular query is searched k ** -ZIPF as often as the first
+CHUNK = 512  # searches made at once; another number would make other files
+
+THINGS = (  # the i-th is of category i modulo 5
+    "shirt lamp tent camera ring dress chair bicycle radio puzzle jacket kettle hammock keyboard"
+    " kite boots mug kayak speaker candle scarf rug helmet telescope guitar coat sofa rucksack"
+    " printer vase socks desk stove monitor bracelet hat mirror lantern microphone umbrella"
+).split()
+CATEGORIES = ("clothing", "home", "outdoor", "electronics", None)
+COLOURS = ("", *"red blue green black white grey yellow brown pink orange purple".split())
+MATERIALS = ("", *"linen cotton leather wool steel oak glass ceramic silk bamboo".split())
+
+
+@dataclass(frozen=True)
+class Searches:
+    """The files written, and the truth behind their clicks.
+
+    propensities: for each segment an array (depth,), the propensities of ranks 1 to depth.
+    """
+
+    paths: tuple[Path, ...]
+    rows: int
+    clicks: int
+    propensities: Mapping[str, Floats]
+
+
+def inverse_log(ranks: Floats) -> Floats:
+    """The propensities of Appendix D: min(1, 1 / ln rank)."""
+    return 1 / np.log(np.maximum(ranks, np.e))
+
+
+def searches(
+    directory: str | os.PathLike[str],
+    *,
+    rows: int = 1_000_000,
+    days: int = 4,
+    queries: int = 20_000,
+    depth: int = 500,
+    seed: int = 1,
+    start: str = "2024-01-01",
+    curve: Curve | Mapping[str, Curve] | None = None,
+    click_rate: float = 0.05,
+    segments: tuple[str, ...] = ("web", "mobile"),
+) -> Searches:
+    """Write `rows` impressions as one Parquet file a day, `searches-YYYY-MM-DD.parquet`.
+
+    curve: the propensities of an array of ranks, or such a function for each segment.
+    click_rate: mean chance of a click on a query's best item at a rank of propensity 1.
+
+    A day's file depends on its date, the rows it has and the options, not on the days around it:
+    any day can be made alone by starting there.
+    """
+    if min(rows, days, queries, depth) < 1 or depth > ITEMS:
+        raise BadOption(
+            f"rows={rows}, days={days}, queries={queries}, depth={depth} cannot be simulated: "
+            f"use at least 1 of each, and a depth of at most {ITEMS}."
+        )
+    ranks = np.arange(1.0, depth + 1)
+    curves = curve if isinstance(curve, Mapping) else dict.fromkeys(segments, curve or inverse_log)
+    propensities = {segment: np.asarray(curves[segment](ranks), float) for segment in segments}
+    table = np.array([*propensities.values()])
+
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths, clicks = [], 0
+    for number in range(days):
+        day = date.fromisoformat(start) + timedelta(number)
+        wanted = rows * (number + 1) // days - rows * number // days
+        path = folder / f"searches-{day}.parquet"
+        chunks = _chunks(day, wanted, queries, seed, click_rate, table)
+        clicks += _write(path, day, chunks, queries, segments)
+        paths.append(path)
+    return Searches(tuple(paths), rows, clicks, propensities)
+
+
+def query_text(number: int) -> str:
+    """The words of a query, different for every number; popular queries are short."""
+    number, thing = divmod(number, len(THINGS))
+    number, colour = divmod(number, len(COLOURS))
+    number, material = divmod(number, len(MATERIALS))
+    size = str(35 + number) if number else ""
+    return " ".join(filter(None, (COLOURS[colour], MATERIALS[material], THINGS[thing], size)))
+
+
+def _chunks(
+    day: date, rows: int, queries: int, seed: int, click_rate: float, propensities: Floats
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """One day's impressions, some searches at a time; propensities is (segments, depth)."""
+    random = np.random.default_rng([seed, day.toordinal()])
+    depth = propensities.shape[1]
+    popularity = np.cumsum(np.arange(1.0, queries + 1) ** -ZIPF)
+    places = np.arange(1, ITEMS + 1, dtype=np.float32)
+    quality = places.astype(float) ** -0.2  # better items belong higher
+    catalogue = max(ITEMS, 50 * queries)  # queries of neighbouring numbers share docs
+    done = 0
+    for first in count(day.toordinal() * 10**8, CHUNK):
+        query = np.searchsorted(popularity, random.random(CHUNK) * popularity[-1])
+        platform = random.integers(len(propensities), size=CHUNK)
+        drift = DRIFT * (random.random((CHUNK, 1), dtype=np.float32) >= SETTLED)
+        noise = random.standard_normal((CHUNK, ITEMS), dtype=np.float32)
+        order = np.argsort(places * (1 + drift * noise), axis=1)
+        length = np.minimum(depth, PAGE * (1 + random.geometric(0.25, CHUNK)))
+        length = np.diff(np.minimum(np.cumsum(length), rows - done), prepend=0)
+
+        # From here on arrays have one element an impression.
+        search, place = np.nonzero(np.arange(ITEMS) < length[:, None])
+        item, query, platform = order[search, place], query[search], platform[search]
+        doc = (50 * query + item) % catalogue
+        hour = (done + np.arange(len(doc))) / rows
+        on_sale = _uniform(seed, day.toordinal(), doc) < ON_SALE * hour
+        z = 2 * click_rate * quality[item] * _uniform(seed, query, doc, on_sale)
+        price = (5 + 200 * _uniform(seed, doc)) * np.where(on_sale, 0.8, 1)
+        yield {
+            "search": first + search,
+            "query": query,
+            "doc": doc,
+            "rank": place + 1,
+            "click": random.random(len(doc)) < propensities[platform, place] * np.minimum(z, 1),
+            "price": np.round(price, 2),
+            "platform": platform,
+        }
+        done += len(doc)
+        if done == rows:
+            return
+
+
+def _uniform(*keys: int | NDArray[Any]) -> Floats:
+    """Numbers in [0, 1) that follow from the keys alone: the mixing of splitmix64, once a key."""
+    state = np.zeros(1, np.uint64)
+    for key in keys:
+        state = state + np.asarray(key).astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        state = state ^ (state >> np.uint64(31))
+    return (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _write(
+    path: Path,
+    day: date,
+    chunks: Iterator[dict[str, NDArray[Any]]],
+    queries: int,
+    segments: tuple[str, ...],
+) -> int:
+    """Write a day through a database on disk, so that memory stays small. Returns its clicks."""
+    with (
+        tempfile.TemporaryDirectory(dir=path.parent, prefix=".searches-") as scratch,
+        # One thread, or the bytes of the file would differ from run to run.
+        duckdb.connect(f"{scratch}/day.duckdb", config={"threads": 1}) as database,
+    ):
+        database.execute("SET memory_limit = '400MB'; SET enable_progress_bar = false")
+        database.execute(
+            "CREATE TABLE words AS SELECT unnest($1) AS number, unnest($2) AS text",
+            [list(range(queries)), [query_text(number) for number in range(queries)]],
+        )
+        database.execute(
+            "CREATE TABLE shown (search BIGINT, query BIGINT, doc BIGINT, rank SMALLINT,"
+            " click TINYINT, price DOUBLE, platform BIGINT)"
+        )
+        for chunk in chunks:
+            database.register("chunk", chunk)
+            database.execute("INSERT INTO shown BY NAME FROM chunk")
+        target = f"{scratch}/day.parquet"
+        database.execute(
+            "COPY (SELECT search, text AS query, $1[query % len($1) + 1] AS category, doc, rank,"
+            " click, price, $2[platform + 1] AS platform, $3::DATE AS day"
+            " FROM shown JOIN words ON number = query)"
+            f" TO '{target.replace(chr(39), 2 * chr(39))}' (FORMAT parquet, COMPRESSION zstd)",
+            [CATEGORIES, segments, day],
+        )
+        os.replace(target, path)
+        return int(database.execute("SELECT sum(click) FROM shown").fetchall()[0][0])
