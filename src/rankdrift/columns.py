@@ -3,11 +3,14 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rankdrift.errors import MissingColumns, did_you_mean
+from rankdrift.errors import BadOption, MissingColumns, did_you_mean
 
 # What an engine tells of a column's type. Engines name types each in their own way;
 # everything after them only needs to know which of these a column is.
-KINDS = ("int", "float", "bool", "text", "json", "date", "timestamp", "instant", "list", "nested")
+KINDS = (
+    "int", "float", "bool", "text", "json", "date", "timestamp", "instant", "list", "nested",
+    "other",  # compared as text
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,9 @@ def assign(
     taken = {name for names in named.values() for name in names}
     if layout == "auto":
         layout = _layout(columns, named, taken)
+    for role, its_layout in (("shown", "list"), ("clicked", "list"), ("event", "events")):
+        if role in named and layout != its_layout:
+            raise BadOption(f"{role} goes with a log of layout {its_layout}, not {layout}.")
     guessed: dict[str, str] = {}
     for role in (*NEEDED[layout], *OPTIONAL[layout]):
         if role in named or role in none:

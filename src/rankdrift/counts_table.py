@@ -19,6 +19,7 @@ import glob
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,37 +80,16 @@ def save(counts: Counts, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> Counts:
     """Read what `save` wrote."""
-    import duckdb
-
-    file = Path(os.path.abspath(path))
-    if not file.is_file():
-        what = "is a directory" if file.is_dir() else "does not exist"
-        raise BadCounts(f"{os.fspath(path)} {what}. Give a counts file written by a harvest.")
-    name = _text(glob.escape(str(file)))
-    with duckdb.connect() as con:
-        try:
-            meta = _stored_metadata(con, name)
-            return read_table(con, f"read_parquet({name}, hive_partitioning = false)", meta)
-        except BadCounts as error:
-            raise BadCounts(f"{os.fspath(path)}: {error}") from error
-        except duckdb.Error as error:
-            raise BadCounts(
-                f"{os.fspath(path)} cannot be read as a Parquet file: it is cut short or of "
-                "another kind. Harvest again, or copy it again from where it came. "
-                f"(DuckDB says: {str(error).splitlines()[0]})"
-            ) from error
+    with _opened(path) as (con, name):
+        meta = _stored_metadata(con, name)
+        return read_table(con, f"read_parquet({name}, hive_partitioning = false)", meta)
 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The metadata of what `save` wrote, without its rows. It ends the file: if it is there, the
     file is whole."""
-    import duckdb
-
-    with duckdb.connect() as con:
-        try:
-            return _stored_metadata(con, _text(glob.escape(os.path.abspath(path))))
-        except duckdb.Error as error:
-            raise BadCounts(f"{os.fspath(path)} cannot be read as a Parquet file.") from error
+    with _opened(path) as (con, name):
+        return _stored_metadata(con, name)
 
 
 def metadata(counts: Counts) -> dict[str, Any]:
@@ -316,6 +296,28 @@ def _check_columns(found: Iterable[str], segment_columns: Sequence[str]) -> None
             f"The table of counts has {', '.join(extra)}, but the segment columns are "
             f"{', '.join(segment_columns) or 'none'}. Name them all, or leave the column out."
         )
+
+
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[DuckDBPyConnection, str]]:
+    """A connection and the file's name in its SQL; what goes wrong is BadCounts with the path."""
+    import duckdb
+
+    file = Path(os.path.abspath(path))
+    if not file.is_file():
+        what = "is a directory" if file.is_dir() else "does not exist"
+        raise BadCounts(f"{os.fspath(path)} {what}. Give a counts file written by a harvest.")
+    with duckdb.connect() as con:
+        try:
+            yield con, _text(glob.escape(str(file)))
+        except BadCounts as error:
+            raise BadCounts(f"{os.fspath(path)}: {error}") from error
+        except duckdb.Error as error:
+            raise BadCounts(
+                f"{os.fspath(path)} cannot be read as a Parquet file: it is cut short or of "
+                "another kind. Harvest again, or copy it again from where it came. "
+                f"(DuckDB says: {str(error).splitlines()[0]})"
+            ) from error
 
 
 def _stored_metadata(con: DuckDBPyConnection, name: str) -> dict[str, Any]:

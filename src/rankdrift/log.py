@@ -123,6 +123,9 @@ def read_log(
     given = dict(locals())
     del given["source"], given["config"]
     options = {**_read_config(config), **{k: v for k, v in given.items() if v is not None}}
+    for name in ("layout", "where", "time_zone", "format", "table", "master", "memory"):
+        if not isinstance(options.get(name), str | None):
+            raise BadOption(f"{name} must be text, not {options[name]!r}.")
     opened = _open(source, options)
     named = {role: names_of(options.get(role), role) for role in (f.name for f in fields(Roles))}
     roles, guessed = assign(opened.columns, named, _layout(options.get("layout")))
@@ -192,10 +195,11 @@ def names_of(value: Any, role: str) -> str | tuple[str, ...] | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, Sequence) and all(isinstance(v, str) for v in value):
-        if role in ("query", "same", "segment"):
+        if role in ("query", "same", "segment", "shown_events", "click_events"):
             return tuple(value)
         raise BadOption(f"{role} takes one column, not {list(value)!r}.")
-    raise BadOption(f"{role} takes the name of a column, not {value!r}.")
+    what = "names of events" if role.endswith("_events") else "the name of a column"
+    raise BadOption(f"{role} takes {what}, not {value!r}.")
 
 
 def _layout(value: str | None) -> str:
@@ -214,7 +218,7 @@ def rules_of(options: Mapping[str, Any], roles: Roles) -> Rules:
         if isinstance(chosen.get(name), str):
             chosen[name] = (chosen[name],)
         elif name in chosen:
-            chosen[name] = tuple(chosen[name])
+            chosen[name] = names_of(chosen[name], name)
     rules = replace(Rules(), **chosen)
     for name, least in (("max_rank", 2), ("first_rank", 0), ("first_page", 0)):
         _whole(name, getattr(rules, name), least, 100_000)
@@ -229,6 +233,8 @@ def rules_of(options: Mapping[str, Any], roles: Roles) -> Rules:
             f"No time zone {rules.time_zone!r}.{did_you_mean(rules.time_zone, known)} "
             "Write it as Europe/Berlin or UTC."
         )
+    if not isinstance(rules.dedupe, bool):
+        raise BadOption(f"dedupe must be true or false, not {rules.dedupe!r}.")
     if rules.dedupe and not roles.search:
         raise BadOption(
             "dedupe needs the column that tells searches apart (--search): without it, the same "

@@ -39,7 +39,7 @@ def key(sql: str, kind: str, d: Dialect) -> str:
         return d.nested_text.format(sql)
     if kind == "float":
         return d.not_nan.format(sql)
-    return sql
+    return d.text.format(sql) if kind == "other" else sql
 
 
 def as_text(key_sql: str, kind: str, d: Dialect) -> str:
@@ -48,7 +48,8 @@ def as_text(key_sql: str, kind: str, d: Dialect) -> str:
         whole = f"{key_sql} = floor({key_sql}) AND abs({key_sql}) < 1e15"
         as_integer = d.text.format(f"CAST({key_sql} AS BIGINT)")
         return f"CASE WHEN {whole} THEN {as_integer} ELSE {d.text.format(key_sql)} END"
-    return key_sql if kind in ("text", "json", "list", "nested") else d.text.format(key_sql)
+    is_text = kind in ("text", "json", "list", "nested", "other")
+    return key_sql if is_text else d.text.format(key_sql)
 
 
 def rank(sql: str, kind: str, d: Dialect) -> tuple[str, str]:
@@ -120,7 +121,8 @@ def day(column: Column, sql: str, rules: Rules, d: Dialect) -> str:
     epoch = d.instant_day.format(d.epoch_instant.format(f"{number} / ({scale} ELSE 1e9 END)"), zone)
     iso = d.instant_day.format(d.text_instant.format(text), zone)
     return (
-        f"CASE WHEN {digits} THEN CASE WHEN length({text}) = 8 THEN {compact} ELSE {epoch} END"
+        f"CASE WHEN {digits} THEN CASE WHEN length({text}) = 8 THEN {compact}"
+        f" WHEN length({text}) BETWEEN 9 AND 19 THEN {epoch} END"
         f" WHEN length({text}) <= 10 THEN TRY_CAST({text} AS DATE) ELSE {iso} END"
     )
 

@@ -41,7 +41,10 @@ class Files:
         chosen = set(paths) if paths is not None else set(self.paths)
         for path, name in sorted(self.names.items(), key=lambda item: item[1]):
             if path in chosen:
-                stat = os.stat(path)
+                try:
+                    stat = os.stat(path)
+                except OSError as error:
+                    raise BadLog(f"Cannot read {path!r}: {error.strerror}.") from None
                 digest.update(f"{name}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
         return digest.hexdigest()[:16]
 

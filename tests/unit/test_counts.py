@@ -12,7 +12,7 @@ import pytest
 
 from rankdrift import counts as counts_module
 from rankdrift.counts import UNIT, ByRank, Comparisons, Counts, Pairs, merge
-from rankdrift.counts_table import metadata, read_table
+from rankdrift.counts_table import metadata, read_metadata, read_table
 from rankdrift.errors import BadCounts, BadOption, CannotWrite
 from rankdrift.funnel import Dropped, Funnel, Used
 
@@ -421,6 +421,15 @@ def test_the_file_is_the_documented_table(tmp_path, con):
         "format": 1, "version": "0.1.0", "options": {}, "buckets": 64, "max_rank": 500,
         "max_shown": 4, "days": [], "sources": [], "segment_columns": ["device"],
     }  # fmt: skip
+
+
+def test_the_metadata_can_be_read_alone(tmp_path):
+    counts = example(sources=("a", "b"), days=("2024-02-29",), options={"where": "x > 1"})
+    counts.save(tmp_path / "counts")
+    assert read_metadata(tmp_path / "counts") == json.loads(json.dumps(metadata(counts)))
+    (tmp_path / "counts").write_bytes((tmp_path / "counts").read_bytes()[:-9])
+    with pytest.raises(BadCounts, match="cannot be read as a Parquet file"):
+        read_metadata(tmp_path / "counts")
 
 
 def test_a_table_of_text_in_any_order_is_read(tmp_path, con):

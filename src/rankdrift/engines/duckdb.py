@@ -1,6 +1,7 @@
 """The embedded engine: DuckDB reads the files, spills to disk, and reduces them to counts."""
 
 import datetime
+import glob
 import os
 import re
 import tempfile
@@ -23,7 +24,7 @@ _INTEGERS = {
     "utinyint", "usmallint", "uinteger", "ubigint", "uhugeint", "bignum",
 }  # fmt: skip
 _KINDS = {
-    "boolean": "bool", "date": "date",
+    "varchar": "text", "boolean": "bool", "date": "date",
     "timestamp": "timestamp", "timestamp_s": "timestamp", "timestamp_ms": "timestamp",
     "timestamp_ns": "timestamp", "timestamp with time zone": "instant",
     "float": "float", "double": "float", "decimal": "float",
@@ -122,7 +123,7 @@ class DuckdbEngine:
             found = self._con.execute(
                 "SELECT name, type, duckdb_type, count(DISTINCT file_name), any_value(file_name)"
                 " FROM parquet_schema($paths) WHERE type IS NOT NULL GROUP BY ALL ORDER BY ALL",
-                {"paths": list(source.paths)},
+                {"paths": _unglobbed(source.paths)},
             ).fetchall()
         remarks = []
         for name in used:
@@ -146,7 +147,7 @@ class DuckdbEngine:
         files = self._con.execute(
             "SELECT file_name FROM parquet_schema($paths) GROUP BY file_name"
             " HAVING NOT list_contains(list(name), $name) ORDER BY file_name",
-            {"paths": list(source.paths), "name": name},
+            {"paths": _unglobbed(source.paths), "name": name},
         ).fetchall()
         if files:
             raise MissingColumns(
@@ -322,7 +323,7 @@ class DuckdbEngine:
 
 def _reader(paths: tuple[str, ...], format: str, filename: bool = False) -> str:
     """FROM text that reads these files; columns are matched by name."""
-    files = f"[{DUCKDB.literals(paths)}]"
+    files = f"[{DUCKDB.literals(_unglobbed(paths))}]"
     named = ", filename = 'rd_filename'" if filename else ""
     if format == "parquet":
         return f"read_parquet({files}, union_by_name = true{named})"
@@ -338,13 +339,18 @@ def _reader(paths: tuple[str, ...], format: str, filename: bool = False) -> str:
     )
 
 
+def _unglobbed(paths: tuple[str, ...]) -> list[str]:
+    """Each path means one file, even if its name has stars or brackets."""
+    return [path if "://" in path else glob.escape(path) for path in paths]
+
+
 def _columns(path: tuple[str, ...], type_: Any) -> Iterator[Column]:
     """The column, and the fields below it when it is a struct."""
     name = str(type_).lower()
     if name == "json":
         yield Column(path, "json")
         return
-    yield Column(path, "int" if type_.id in _INTEGERS else _KINDS.get(type_.id, "text"))
+    yield Column(path, "int" if type_.id in _INTEGERS else _KINDS.get(type_.id, "other"))
     if type_.id == "struct":
         for field, child in type_.children:
             yield from _columns((*path, field), child)

@@ -33,7 +33,8 @@ def _tally(p: Planner) -> str:
     missing = " OR ".join(f"{q} IS NULL" for q in p.queries)
     partly = f"sum(CASE WHEN {missing} THEN 1 ELSE 0 END)" if len(p.queries) > 1 else "0"
     return (
-        f"SELECT {groups}, count(*) AS n, coalesce(sum(click), 0) AS clicks,\n"
+        f"SELECT {groups}, count(*) AS n,\n"
+        "  sum(CASE WHEN click > 0 THEN click ELSE 0 END) AS clicks,\n"
         f"  count(*) - count(click) AS unknown, {partly} AS partly\n"
         f"FROM rows_shown GROUP BY {groups}"
     )
@@ -62,7 +63,7 @@ def _appearances(p: Planner) -> list[Step]:
 
 def _pairs(p: Planner) -> str:
     keys = ", ".join(p.keys)
-    shown = p.dialect.collect.format("rank * 2 + click")
+    shown = p.dialect.collect.format("CAST(rank AS BIGINT) * 2 + click")
     return (
         f"SELECT h, {keys}, {_bucket(p)} AS bucket,\n  count(*) AS m, sum(click) AS c,\n"
         "  min(rank) AS lowest, max(rank) AS highest,\n"

@@ -155,10 +155,11 @@ def _rank(p: Planner) -> tuple[str, str]:
     else:
         rank, bad = reading.rank(*p.column(p.roles.rank or ""), p.dialect)
         if p.rules.first_rank != 1:
-            rank = f"({rank}) + {1 - p.rules.first_rank}"
+            rank = f"CAST({rank} AS BIGINT) + {1 - p.rules.first_rank}"
     if p.roles.page:
         page, bad_page = reading.rank(*p.column(p.roles.page), p.dialect)
-        rank = f"({rank}) + (({page}) - {p.rules.first_page}) * {p.rules.page_size}"
+        pages = f"(CAST({page} AS BIGINT) - {p.rules.first_page})"
+        rank = f"({rank}) + {pages} * {p.rules.page_size}"
         bad = f"({bad}) OR ({bad_page})"
     return rank, bad
 
@@ -185,11 +186,12 @@ def _drops(p: Planner) -> dict[str, tuple[str, str]]:
     if p.rules.where:
         drops["where"] = ("excluded", "NOT excluded")
     if p.rules.dedupe:
-        drops["duplicate"] = ("copy > 1", "copy = 1")
+        drops["duplicate"] = ("search IS NOT NULL AND copy > 1", "search IS NULL OR copy = 1")
     if _rank(p)[1] != "FALSE":
         drops["bad_rank"] = ("bad_rank", "NOT bad_rank")
     drops["no_rank"] = ("rank IS NULL", "rank IS NOT NULL")
-    drops["rank_zero"] = ("rank = 0", "rank <> 0")
+    if p.rules.first_rank == 1:
+        drops["rank_zero"] = ("rank = 0", "rank <> 0")
     drops["low_rank"] = ("rank < 1", "rank >= 1")
     drops["deep_rank"] = (f"rank > {p.rules.max_rank}", f"rank <= {p.rules.max_rank}")
     drops["no_doc"] = _blank("doc", "text" if roles.layout == "list" else _kind(p, roles.doc))
@@ -217,7 +219,7 @@ def _kind(p: Planner, name: str | None) -> str:
 
 
 def _blank(name: str, kind: str) -> tuple[str, str]:
-    if kind in ("text", "json"):
+    if kind in ("text", "json", "other"):
         return f"{name} IS NULL OR trim({name}) = ''", f"trim({name}) <> ''"
     return f"{name} IS NULL", f"{name} IS NOT NULL"
 
@@ -232,7 +234,7 @@ def _rows_shown(p: Planner) -> str:
         # Of the copies, one that was clicked is the one to keep.
         copy = (
             f"row_number() OVER (PARTITION BY {excluded}search, {keys}, rank"
-            " ORDER BY coalesce(click, 0) DESC)"
+            " ORDER BY coalesce(click, 0) DESC, bad_click, bad_rank, click IS NULL)"
         )
         source = f"(SELECT *, {copy} AS copy FROM read_rows) AS copies"
     search = "search, " if p.roles.search else ""

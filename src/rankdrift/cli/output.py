@@ -1,0 +1,49 @@
+"""Places to write to, looked at before the long work starts."""
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from rankdrift.errors import BadOption, RankdriftError
+from rankdrift.files import replacing
+from rankdrift.sources import find
+
+
+class _Fine(Exception):
+    pass
+
+
+def check_file(path: str) -> None:
+    """Raise CannotWrite now rather than after the work."""
+    with suppress(_Fine), replacing(path) as part:
+        part.touch()
+        raise _Fine
+
+
+def check_folder(path: str) -> None:
+    """The same for a folder that files are to be written to."""
+    folder = Path(path)
+    if folder.suffix == ".parquet" and not folder.is_dir():
+        raise BadOption(f"With --by day, -o is a folder of files, one a day, but {path!r} is not.")
+    check_file(str(folder / "YYYY-MM-DD.parquet"))
+
+
+def refuse_input(path: str, inputs: Iterable[str], format: str | None = None) -> None:
+    """Raise BadOption if writing to the file or folder `path` could replace an input."""
+    folder = os.path.isdir(path)
+    if not folder and not os.path.exists(path):
+        return
+    for name in _files(inputs, format):
+        if os.path.samefile(os.path.dirname(name) if folder else name, path):
+            what = "has the input in it" if folder else "is also an input"
+            raise BadOption(f"{path!r} {what}, which would be lost. Choose another place with -o.")
+
+
+def _files(inputs: Iterable[str], format: str | None) -> list[str]:
+    """The files that these names stand for, as far as they are files."""
+    with suppress(RankdriftError):
+        found = find(list(inputs), format=format)
+        paths = getattr(found, "paths", None) or [found.path]
+        return [path for path in paths if os.path.exists(path)]
+    return []

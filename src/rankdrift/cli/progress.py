@@ -1,0 +1,96 @@
+"""The bar of a harvest: on stderr, if it is a terminal, and only when there is time to read it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rankdrift.cli.screen import Screen
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from rankdrift.log import Log
+
+PATIENCE = 1.0  # seconds without a bar
+# The plan's steps that take time: their share of it, measured on 16 million rows, and words.
+STEPS = {
+    "tally": (0.12, "counting rows"),
+    "clicked": (0.10, "finding clicked pairs"),
+    "candidates": (0.38, "gathering their appearances"),
+    "moved": (0.01, "gathering their appearances"),
+    "movers": (0.05, "keeping those that moved"),
+    "appearances": (0.13, "keeping those that moved"),
+    "pairs": (0.07, "counting pairs"),
+    "cells": (0.08, "counting pairs"),
+    "result": (0.06, "adding up"),
+}
+PARSING = 0.6  # share of the time to parse text formats, which comes before the steps
+
+
+class Bar:
+    """Called with a step's name and its fraction done; appears after `PATIENCE`."""
+
+    def __init__(self, bar: Progress | None, rows: int | None, by_day: bool) -> None:
+        self._bar, self._rows, self._by_day = bar, rows, by_day
+        self._began, self._parsed, self._days, self._done = time.monotonic(), 0.0, 0, 0
+        if bar:
+            self._task = bar.add_task("reading", total=None if by_day and not rows else 1.0, told="")
+
+    def __call__(self, step: str, fraction: float) -> None:
+        if not self._bar:
+            return
+        share, words = self._place(step, fraction)
+        if self._by_day:
+            words = f"{self._days} days done, {words}"
+            share = self._done / self._rows if self._rows else 0.0
+        rows = f"{int(share * self._rows):,} of {self._rows:,} rows" if self._rows else ""
+        self._bar.update(self._task, completed=share, description=words, told=rows)
+        if time.monotonic() - self._began > PATIENCE:
+            self._bar.start()
+
+    def day_done(self, rows: int) -> None:
+        self._days, self._done = self._days + 1, self._done + rows
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Out of the way while something else is printed."""
+        if self._bar:
+            self._bar.stop()
+        yield
+
+    def _place(self, step: str, fraction: float) -> tuple[float, str]:
+        """How much of the whole is done by now, and what is being done."""
+        fraction = min(max(fraction, 0.0), 1.0)
+        if step.startswith("parsing"):
+            self._parsed = PARSING
+            return PARSING * fraction, step
+        names = list(STEPS)
+        before = names.index(step) if step in STEPS else 0
+        done = sum(STEPS[name][0] for name in names[:before])
+        share, words = STEPS.get(step, (0.0, "reading"))
+        return self._parsed + (1 - self._parsed) * (done + share * fraction), words
+
+
+@contextmanager
+def bar(screen: Screen, log: Log, *, by_day: bool = False) -> Iterator[Bar]:
+    """A bar for one harvest; a silent one where nobody watches."""
+    if not screen.lively:
+        yield Bar(None, None, by_day)
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    shown = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[told]}", markup=False),
+        TimeElapsedColumn(),
+        console=screen.err,
+        transient=True,
+    )
+    try:
+        yield Bar(shown, log.engine.rows(), by_day)
+    finally:
+        shown.stop()

@@ -1,0 +1,133 @@
+"""Where words go: results to stdout, talk to stderr."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from rankdrift.report.words import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+# What to write where the terminal's encoding lacks a character we use.
+_PLAIN = {"–": "-", "—": "-", "±": "+/-", "…": "...", "─": "-", "━": "-"}
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What a verb writes with."""
+
+    quiet: bool
+    json: bool
+
+    def say(self, *texts: str) -> None:
+        """Talk, a line each."""
+        if not self.quiet:
+            for text in texts:
+                write(sys.stderr, printable(text) + "\n")
+
+    def note(self, remarks: Iterable[str]) -> None:
+        self.say(*(f"Note: {remark}" for remark in remarks))
+
+    def next(self, *command: str) -> None:
+        self.say("", f"Next: {join(command)}")
+
+    def show(self, *parts: RenderableType) -> None:
+        """Results for people; the same as JSON go to `answer`."""
+        if not self.json:
+            self.out.print(*parts, sep="\n")
+
+    def text(self, text: str) -> None:
+        """A result that is to be used as it is."""
+        if not self.json:
+            write(sys.stdout, text + "\n")
+
+    def answer(self, document: dict[str, Any]) -> None:
+        """The result for programs, one JSON document, if that was asked for."""
+        if self.json:
+            write(sys.stdout, json.dumps(document, indent=2, allow_nan=False) + "\n")
+
+    @property
+    def lively(self) -> bool:
+        """Is somebody watching stderr?"""
+        return not self.quiet and sys.stderr.isatty()
+
+    @cached_property
+    def out(self) -> Console:
+        return _console(sys.stdout)
+
+    @cached_property
+    def err(self) -> Console:
+        return _console(sys.stderr)
+
+
+def talking(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --json and --quiet, and hands the command a `screen`. Nearest to the function."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+    @click.option("--quiet", "-q", is_flag=True, help="Print no remarks and no progress.")
+    @wraps(command)
+    def run(as_json: bool, quiet: bool, **options: Any) -> Any:
+        return command(screen=Screen(quiet, as_json), **options)
+
+    return run
+
+
+def join(command: Iterable[str]) -> str:
+    """A command as one would type it."""
+    return shlex.join(command)
+
+
+def write(stream: IO[str], text: str) -> None:
+    """Write at once. When the reader has gone, what is left to write is dropped."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        close(stream)
+
+
+def close(stream: IO[str]) -> None:
+    """Send all that is still to come nowhere, as the reader has gone."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def write_what_it_can() -> None:
+    """Characters that the terminal lacks must not end a run."""
+    codecs.register_error("rankdrift", _stand_in)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="rankdrift")
+
+
+def _stand_in(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    characters = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(c, ascii(c)[1:-1]) for c in characters), error.end
+
+
+def _console(stream: IO[str]) -> Console:
+    from rich.console import Console
+
+    class Forgiving(Console):
+        def on_broken_pipe(self) -> None:
+            self.quiet = True
+            close(stream)
+
+    colour = "auto" if not os.environ.get("NO_COLOR") else None
+    return Forgiving(
+        file=stream, markup=False, emoji=False, highlight=False, color_system=colour  # type: ignore[arg-type]
+    )

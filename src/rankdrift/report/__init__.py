@@ -1,0 +1,1 @@
+"""What people read: tables and charts for the terminal (text) and one page to keep (html)."""

@@ -1,0 +1,150 @@
+"""How sure the curve is: covariance of phi from the curvature, from query buckets, or by bootstrap.
+
+Clicks of one pair belong together, and pairs of one query may too; the default therefore takes
+buckets of queries as the independent units. Everything is relative to the reference rank.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rankdrift.likelihood import Block, Floats, Likelihood
+from rankdrift.maximise import Fit
+
+# One bootstrap sample may stop when this much of log L is still to be gained: far below the
+# noise that the sample itself is.
+GAIN = 1e-6
+_CHUNK = 4_000_000  # samples x terms worked on at a time
+
+
+def model_covariance(fit: Fit) -> Floats:
+    """The inverse information: right if every term were independent."""
+    return np.asarray(np.linalg.inv(fit.information))
+
+
+def bucket_covariance(fit: Fit, likelihood: Likelihood) -> Floats:
+    """Sandwich with query buckets as clusters.
+
+    Each bucket's influence is taken from the information of the *other* buckets (the jackknife's
+    one step), which corrects for buckets that pull the estimate towards themselves; where few
+    buckets touch a parameter the plain sandwich is far too small.
+    """
+    scores = _project(likelihood.bucket_scores(fit.theta), fit)
+    used = np.flatnonzero(np.abs(scores).sum(axis=1) > 0)
+    moves = np.zeros((len(used), len(fit.free)))
+    for place, bucket in enumerate(used):
+        own = _information(likelihood.restrict(int(bucket)), fit)
+        moves[place] = _solve(fit.information - own, scores[bucket])
+    n = len(used)
+    moves -= moves.mean(axis=0)
+    return np.asarray((n - 1) / n * moves.T @ moves)
+
+
+def bootstrap(fit: Fit, likelihood: Likelihood, samples: int, seed: int) -> Floats:
+    """phi (samples, F) refitted with buckets reweighted by unit exponentials.
+
+    Such weights never drop a bucket, so no sample loses a rank. All samples move together:
+    each takes Newton steps with the information it has at the full fit, which is close, and the
+    gradient at where it is, which is exact.
+    """
+    weights = np.random.default_rng(seed).exponential(size=(samples, likelihood.buckets))
+    scores = _project(likelihood.bucket_scores(fit.theta), fit)
+    shared = np.stack([
+        _information(likelihood.restrict(bucket), fit) for bucket in range(likelihood.buckets)
+    ])  # fmt: skip
+    basis = fit.basis[:, fit.free]
+    out = np.empty((samples, len(fit.free)))
+    terms = sum(len(block.weight) for block in likelihood.blocks)
+    step = max(1, min(samples, _CHUNK // max(terms, 1)))
+    for first in range(0, samples, step):
+        weight = weights[first : first + step]
+        information = np.tensordot(weight, shared, axes=1)
+        phi = fit.phi[fit.free] + _solve(information, weight @ scores)
+        for _ in range(20):
+            gradient = _gradients(likelihood, basis, phi, weight)
+            change = _solve(information, gradient)
+            phi += change
+            if float((gradient * change).sum(axis=1).max()) < GAIN:
+                break
+        out[first : first + step] = phi
+    return out
+
+
+def simultaneous_quantile(
+    deviations: Floats, errors: Floats, level: float, df: float, seed: int = 0, draws: int = 20_000
+) -> float:
+    """How many standard errors cover the whole curve at once.
+
+    `deviations` (R, F) times independent standard normals has the covariance of the curve.
+    """
+    rng = np.random.default_rng(seed)
+    seen = errors > 0
+    scaled = deviations[seen] / errors[seen, None]
+    largest = np.concatenate([
+        np.abs(rng.standard_normal((1_000, scaled.shape[1])) @ scaled.T).max(axis=1)
+        for _ in range(draws // 1_000)
+    ])  # fmt: skip
+    if np.isfinite(df):
+        largest /= np.sqrt(rng.chisquare(df, size=len(largest)) / df)
+    return float(np.quantile(largest, level))
+
+
+def _project(by_rank: Floats, fit: Fit) -> Floats:
+    return by_rank @ fit.basis[:, fit.free]
+
+
+def _information(likelihood: Likelihood, fit: Fit) -> Floats:
+    if not likelihood.blocks:
+        return np.zeros_like(fit.information)
+    basis = fit.basis[:, fit.free]
+    return np.asarray(basis.T @ likelihood.information(fit.theta) @ basis)
+
+
+def _solve(matrix: Floats, right: Floats) -> Floats:
+    """Solve for one or many right-hand sides, also where the matrix is singular."""
+    try:
+        return np.asarray(np.linalg.solve(matrix, right[..., None])[..., 0])
+    except np.linalg.LinAlgError:
+        return np.asarray((np.linalg.pinv(matrix, hermitian=True) @ right[..., None])[..., 0])
+
+
+def _gradients(likelihood: Likelihood, basis: Floats, phi: Floats, weight: Floats) -> Floats:
+    """(N, F): the gradient of each sample at its own phi (N, F), buckets weighted (N, G)."""
+    theta = phi @ basis.T
+    total = np.zeros_like(phi)
+    for block in likelihood.blocks:
+        of_term = weight[:, block.bucket] * block.weight
+        if block.shown.shape[1] == 2:
+            total += _duels(block, basis, theta, of_term)
+        else:
+            total += _choices(block, basis, theta, of_term)
+    return total
+
+
+def _duels(block: Block, basis: Floats, theta: Floats, of_term: Floats) -> Floats:
+    """Two appearances: the loser's share is all that is needed."""
+    loser = np.where(block.shown[:, 0] == block.clicked, block.shown[:, 1], block.shown[:, 0])
+    share = theta[:, loser] - theta[:, block.clicked]
+    np.negative(share, out=share)
+    np.exp(share, out=share)
+    share += 1
+    np.divide(of_term, share, out=share)
+    return np.asarray(share @ (basis[block.clicked] - basis[loser]))
+
+
+def _choices(block: Block, basis: Floats, theta: Floats, of_term: Floats) -> Floats:
+    at = theta[:, block.shown]  # (N, T, m)
+    at -= at.max(axis=2, keepdims=True)
+    np.exp(at, out=at)
+    at *= (of_term / at.sum(axis=2))[:, :, None]
+    total = of_term @ basis[block.clicked]
+    for k in range(block.shown.shape[1]):
+        total -= at[:, :, k] @ basis[block.shown[:, k]]
+    return np.asarray(total)
+
+
+def parts_of(covariance: Floats) -> Iterator[Floats]:
+    """Columns whose outer products add up to the covariance (also one of low rank)."""
+    values, vectors = np.linalg.eigh(covariance)
+    keep = values > values.max(initial=0.0) * 1e-12
+    yield from (vectors[:, keep] * np.sqrt(values[keep])).T

@@ -1,0 +1,161 @@
+"""Logs made up by a seed, written as files, harvested, and compared with the oracle."""
+
+import datetime
+import random
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from oracle.harvest_oracle import tally
+from rankdrift.harvesting import harvest
+from rankdrift.log import read_log
+
+QUERIES = ("red shoes", "blue hat", "  padded ", "it's", "ünï çödé", "a|b")
+DOCS = ("d1", "d2", "d3", "D1", "007", "7")
+FIRST_DAY = datetime.date(2024, 2, 28)
+
+TYPES = {
+    "sid": pa.string(),
+    "query": pa.string(),
+    "doc": pa.string(),
+    "rank": pa.int32(),
+    "click": pa.int8(),
+    "on": pa.date32(),
+    "price": pa.float64(),
+    "device": pa.string(),
+}
+
+
+@dataclass
+class Harness:
+    """An engine, as far as tests care."""
+
+    name: str
+    session: Any = None
+
+    def read(self, source, **options):
+        chosen = {"session": self.session} if self.session is not None else {}
+        return read_log(source, engine=self.name, **chosen, **options)
+
+    def harvest(self, source, buckets=64, max_shown=8, **options):
+        return harvest(self.read(source, **options), buckets=buckets, max_shown=max_shown)
+
+
+def random_log(seed, searches=110, queries=QUERIES, docs=DOCS):
+    """Searches whose results drift, as one row per result shown."""
+    rng = random.Random(seed)
+    rows = []
+    for i in range(searches):
+        order = sorted(range(len(docs)), key=lambda d: d + rng.gauss(0, 2))
+        search = {
+            "sid": f"s{i}",
+            "query": rng.choice(queries),
+            "on": FIRST_DAY + datetime.timedelta(days=rng.choice((0, 0, 0, 1, 2))),
+            "device": rng.choice(("web", "web", "app")),
+        }
+        for place, d in enumerate(order[: rng.randint(2, len(docs))]):
+            seen = {"doc": docs[d], "rank": place + 1, "price": rng.choice((9.5, 9.5, 9.5, 12.0))}
+            rows.append({**search, **seen, "click": int(rng.random() < 0.6 / (place + 1))})
+    return rows
+
+
+def with_holes(rows, seed, share=0.05, columns=None):
+    """The same, with values missing here and there."""
+    rng = random.Random(seed)
+    return [
+        {
+            name: None if (not columns or name in columns) and rng.random() < share else value
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
+
+
+def changed(rows, column, change):
+    """The same, with `change` made to every value of a column."""
+    return [{**row, column: change(row[column])} for row in rows]
+
+
+def write_parquet(path, rows, **types):
+    """One Parquet file; columns have the types of TYPES unless given."""
+    names = list(rows[0]) if rows else list(TYPES)
+    known = {**TYPES, **types}
+    schema = pa.schema([(name, known.get(name, pa.string())) for name in names])
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pa.parquet.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    return path
+
+
+def check(engine, folder, rows, *, types=None, where=None, sizes=None, outside=(), **options):
+    """Harvest `rows` from one Parquet file, compare with the oracle, return the counts.
+
+    `where` is the condition as (SQL, function of a row).
+    """
+    path = write_parquet(folder / "log.parquet", rows, **(types or {}))
+    return check_source(engine, path, rows, where=where, sizes=sizes, outside=outside, **options)
+
+
+def check_source(engine, source, rows, *, where=None, sizes=None, outside=(), **options):
+    """Harvest `source`, compare with the oracle's count of `rows`, return the counts."""
+    sizes = sizes or {}
+    oracle_only = {"click_is_time": options.pop("click_is_time", False), "outside": outside}
+    ours_only = {"where": where[0]} if where else {}
+    for name in ("format", "table", "layout", "shown", "clicked", "event", "shown_events",
+                 "click_events"):  # fmt: skip
+        if name in options:
+            ours_only[name] = options.pop(name)
+    expected = tally(
+        rows, where=where[1] if where else None, **oracle_only, **sizes, **options
+    )
+    assert expected.used[2] > 0, "a comparison of nothing proves nothing"
+    if ours_only.get("layout") == "list" or "shown" in ours_only:
+        for name in ("doc", "rank", "click"):
+            options.pop(name, None)
+    counts = engine.harvest(source, **sizes, **ours_only, **options)
+    assert_same(counts, expected)
+    return counts
+
+
+def assert_same(counts, expected, split=True):
+    """`split`: also how rows without use divide into never_clicked, one_rank and doc_twice."""
+    pairs, comparisons, impressions, clicks = contents(counts)
+    assert impressions == expected.impressions
+    assert +clicks == expected.clicks
+    assert pairs == expected.pairs
+    assert comparisons == expected.comparisons
+    assert set(counts.days) == expected.days
+    funnel = counts.funnel
+    assert (funnel.rows, funnel.clicks) == (expected.rows, expected.log_clicks)
+    assert [funnel.used.rows, funnel.used.clicks, funnel.used.pairs] == expected.used
+    dropped = {k: [d.rows, d.clicks] for k, d in funnel.dropped.items() if d.rows or d.clicks}
+    assert {k: n for k, n in funnel.notes.items() if n} == dict(+expected.notes)
+    if split:
+        assert dropped == dict(expected.dropped)
+        assert funnel.dropped["one_rank"].pairs == expected.one_rank_pairs
+    else:
+        assert _together(dropped) == _together(expected.dropped)
+
+
+def _together(dropped):
+    unused = ("never_clicked", "one_rank", "doc_twice")
+    rows = {name: numbers for name, numbers in dropped.items() if name not in unused}
+    return rows, [sum(dropped.get(name, (0, 0))[i] for name in unused) for i in (0, 1)]
+
+
+def contents(counts):
+    """The tables as Counters with the keys of the oracle."""
+    pairs, comparisons, impressions, clicks = Counter(), Counter(), Counter(), Counter()
+    p, c, r = counts.pairs, counts.comparisons, counts.by_rank
+    for s, b, shown, n in zip(p.segment, p.bucket, p.shown.tolist(), p.pairs, strict=True):
+        pairs[counts.segments[s], int(b), tuple(code for code in shown if code)] += int(n)
+    for s, b, a, o, single, w in zip(*(column.tolist() for column in c.columns()), strict=True):
+        comparisons[counts.segments[s], b, a, o, single] += w
+    for s, rank, n, k in zip(*(column.tolist() for column in r.columns()), strict=True):
+        impressions[counts.segments[s], rank] += n
+        clicks[counts.segments[s], rank] += k
+    return pairs, comparisons, impressions, clicks

@@ -1,0 +1,23 @@
+import pytest
+
+from engines.compare import Harness
+
+
+@pytest.fixture(
+    params=[
+        "duckdb",
+        pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.xdist_group("spark")]),
+    ]
+)
+def engine(request):
+    """Every engine in turn: one suite, identical counts."""
+    if request.param == "duckdb":
+        return Harness("duckdb")
+    from engines.spark_session import session
+
+    return Harness("spark", session())
+
+
+@pytest.fixture
+def duckdb_engine():
+    return Harness("duckdb")
