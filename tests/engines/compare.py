@@ -91,32 +91,20 @@ def write_parquet(path, rows, **types):
     return path
 
 
-def check(engine, folder, rows, *, types=None, where=None, sizes=None, outside=(), **options):
-    """Harvest `rows` from one Parquet file, compare with the oracle, return the counts.
-
-    `where` is the condition as (SQL, function of a row).
-    """
+def check(engine, folder, rows, *, types=None, **options):
+    """Harvest `rows` from one Parquet file, compare with the oracle, return the counts."""
     path = write_parquet(folder / "log.parquet", rows, **(types or {}))
-    return check_source(engine, path, rows, where=where, sizes=sizes, outside=outside, **options)
+    return check_source(engine, path, rows, **options)
 
 
-def check_source(engine, source, rows, *, where=None, sizes=None, outside=(), **options):
-    """Harvest `source`, compare with the oracle's count of `rows`, return the counts."""
-    sizes = sizes or {}
-    oracle_only = {"click_is_time": options.pop("click_is_time", False), "outside": outside}
-    ours_only = {"where": where[0]} if where else {}
-    for name in ("format", "table", "layout", "shown", "clicked", "event", "shown_events",
-                 "click_events"):  # fmt: skip
-        if name in options:
-            ours_only[name] = options.pop(name)
-    expected = tally(
-        rows, where=where[1] if where else None, **oracle_only, **sizes, **options
-    )
+def check_source(engine, source, rows, *, ours=None, oracle=None, **options):
+    """Harvest `source`, compare with the oracle's count of `rows`, return the counts.
+
+    `options` are those of both; what only one of them takes goes into `ours` or `oracle`.
+    """
+    expected = tally(rows, **options, **(oracle or {}))
     assert expected.used[2] > 0, "a comparison of nothing proves nothing"
-    if ours_only.get("layout") == "list" or "shown" in ours_only:
-        for name in ("doc", "rank", "click"):
-            options.pop(name, None)
-    counts = engine.harvest(source, **sizes, **ours_only, **options)
+    counts = engine.harvest(source, **options, **(ours or {}))
     assert_same(counts, expected)
     return counts
 

@@ -1,0 +1,163 @@
+"""curve="auto": knots, and a period if there is one, chosen from the data.
+
+Starting from the paper's knots, look for the one addition that the data ask for most loudly (a
+score test, so that nothing has to be refitted to try it), add it if it pays by BIC, refit, and go
+on; then take away what no longer pays. A period, such as results loaded 40 at a time, is tried
+the same way. Candidates are many, so each must also pay for having been picked among them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.curves import Curve, Part
+from rankdrift.likelihood import Floats, Likelihood
+from rankdrift.maximise import Fit, maximise
+
+if TYPE_CHECKING:
+    from rankdrift.counts import Counts
+    from rankdrift.estimation import Options
+
+MOST_KNOTS = 60
+PERIODS = range(5, 121)
+# Ranks near the top are worth a knot each; further down, steps of about 4%.
+_SPACING = 1.04
+
+
+@dataclass(frozen=True)
+class _State:
+    curve: Curve
+    fit: Fit
+    cost: float  # BIC: what parameters and choices among candidates cost, less 2 log L
+
+
+def choose_curve(counts: "Counts", options: "Options") -> Curve:
+    from rankdrift.estimation import fit
+
+    first = fit(counts, replace(options, curve=_loglog(_coarse(counts))))
+    terms, ranks = first.likelihood, first.likelihood.ranks
+    price = np.log(max(terms.weight, 2.0))
+
+    def state(curve: Curve, start: Floats | None = None) -> _State | None:
+        try:
+            basis = curve.basis(ranks)
+            found = maximise(terms, basis)
+        except ValueError:  # more freedom than the data can bear
+            return None
+        picks = 2 * np.log(len(_candidates(ranks))) * max(0, len(curve.parts[0].numbers) - 2)
+        if len(curve.parts) > 1:
+            picks += 2 * np.log(len(PERIODS))
+        return _State(curve, found, price * len(found.free) + picks - 2 * found.log_likelihood)
+
+    now = state(first.curve)
+    assert now
+    now = _with_period(now, terms, state)
+    now = _grow(now, terms, state)
+    now = _with_period(now, terms, state)
+    return _shrink(now, state).curve
+
+
+State = Callable[..., _State | None]
+
+
+def _loglog(knots: tuple[int, ...], *more: Part) -> Curve:
+    return Curve((Part("loglog", knots), *more))
+
+
+def _coarse(counts: "Counts") -> tuple[int, ...]:
+    """A start that needs little data: the ends of what pairs moved between, and the middle."""
+    rank = counts.pairs.shown[counts.pairs.shown > 0] >> 1
+    both = np.concatenate([rank, counts.comparisons.clicked, counts.comparisons.other])
+    low, high = int(both.min()), int(both.max())
+    middle = int(round(float(np.sqrt(low * high))))
+    return tuple(sorted({low, middle, high}))
+
+
+def _candidates(ranks: NDArray[np.int32]) -> NDArray[np.int32]:
+    steps = np.unique(
+        np.rint(_SPACING ** np.arange(0, np.log(ranks[-1]) / np.log(_SPACING) + 1)).astype(int)
+    )
+    # Batches end on round numbers more often than not.
+    tens = np.concatenate([np.arange(10, ranks[-1], 10), np.arange(11, ranks[-1], 10)])
+    both = np.union1d(steps, tens)
+    return both[(both > ranks[0]) & (both < ranks[-1])].astype(np.int32)
+
+
+def _score_tests(now: _State, terms: Likelihood, columns: list[Floats]) -> list[float]:
+    """For each set of columns (R, c): the gain in 2 log L of adding it, to first order."""
+    theta, basis = now.fit.theta, now.fit.basis[:, now.fit.free]
+    gradient, information = terms.gradient(theta), terms.information(theta)
+    cross = information @ basis
+    inner = np.linalg.inv(basis.T @ cross)
+    gains = []
+    for column in columns:
+        score = column.T @ gradient
+        own = column.T @ information @ column
+        shared = column.T @ cross
+        left = own - shared @ inner @ shared.T
+        gains.append(float(score @ np.linalg.pinv(left, rcond=1e-9, hermitian=True) @ score))
+    return gains
+
+
+def _grow(now: _State, terms: Likelihood, state: State) -> _State:
+    ranks = terms.ranks
+    logs = np.log(ranks.astype(float))
+    while len(now.curve.parts[0].numbers) < MOST_KNOTS:
+        knots = now.curve.parts[0].numbers
+        free = [k for k in _candidates(ranks).tolist() if k not in knots]
+        if not free:
+            break
+        # A bend at k: in the span once k is a knot, whatever the other knots are.
+        bends = [np.maximum(0.0, logs - np.log(k))[:, None] for k in free]
+        gains = _score_tests(now, terms, bends)
+        best = free[int(np.argmax(gains))]
+        tried = state(_loglog(tuple(sorted((*knots, best))), *now.curve.parts[1:]))
+        if tried is None or tried.cost >= now.cost:
+            tried = _with_jump(now, terms, state)
+            if tried is None or tried.cost >= now.cost:
+                break
+        now = tried
+    return now
+
+
+def _with_jump(now: _State, terms: Likelihood, state: State) -> _State | None:
+    """Two knots at once: a jump from one rank to the next needs both to show at all."""
+    ranks, knots = terms.ranks, now.curve.parts[0].numbers
+    at = [int(r) for r in ranks[1:-2]]
+    steps = [(ranks > r).astype(float)[:, None] for r in at]
+    best = at[int(np.argmax(_score_tests(now, terms, steps)))]
+    return state(_loglog(tuple(sorted({*knots, best, best + 1})), *now.curve.parts[1:]))
+
+
+def _with_period(now: _State, terms: Likelihood, state: State) -> _State:
+    if len(now.curve.parts) > 1:
+        return now
+    ranks = terms.ranks
+    periods = [n for n in PERIODS if 3 * n <= len(ranks)]
+    if not periods:
+        return now
+    columns = [np.eye(n)[(ranks - 1) % n][:, 1:] for n in periods]
+    gains = np.array(_score_tests(now, terms, columns)) - np.log(max(terms.weight, 2.0)) * (
+        np.array(periods) - 1
+    )
+    best = periods[int(np.argmax(gains))]
+    tried = state(_loglog(now.curve.parts[0].numbers, Part("periodic", (best,))))
+    return tried if tried is not None and tried.cost < now.cost else now
+
+
+def _shrink(now: _State, state: State) -> _State:
+    """Take knots away, the least useful first, while that pays."""
+    while True:
+        knots, more = now.curve.parts[0].numbers, now.curve.parts[1:]
+        tries = [
+            state(_loglog(tuple(k for k in knots if k != out), *more)) for out in knots[1:-1]
+        ]
+        if more:
+            tries.append(state(_loglog(knots)))
+        better = [t for t in tries if t is not None and t.cost < now.cost]
+        if not better:
+            return now
+        now = min(better, key=lambda t: t.cost)
