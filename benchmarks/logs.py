@@ -37,7 +37,7 @@ def crowded(rows: int) -> list[str]:
     pairs = rows // 2
     shown = (
         f"SELECT 'words of query ' || i % {pairs} // 10 AS query, i % {pairs} AS doc,"
-        " (1 + hash(i) % 50)::SMALLINT AS rank, (hash(i, 1) % 2)::TINYINT AS click,"
+        " (1 + (hash(i) >> 40) % 50)::SMALLINT AS rank, ((hash(i) >> 20) % 2)::TINYINT AS click,"
         f" DATE '2024-01-01' AS day FROM range({2 * pairs}) AS shown(i)"
     )
 

@@ -152,9 +152,7 @@ def _shrink(now: _State, state: State) -> _State:
     """Take knots away, the least useful first, while that pays."""
     while True:
         knots, more = now.curve.parts[0].numbers, now.curve.parts[1:]
-        tries = [
-            state(_loglog(tuple(k for k in knots if k != out), *more)) for out in knots[1:-1]
-        ]
+        tries = [state(_loglog(tuple(k for k in knots if k != out), *more)) for out in knots[1:-1]]
         if more:
             tries.append(state(_loglog(knots)))
         better = [t for t in tries if t is not None and t.cost < now.cost]

@@ -42,6 +42,7 @@ class Roles:
     clicked: str | None = None
     event: str | None = None
     day: str | None = None
+    time: str | None = None
     search: str | None = None
     page: str | None = None
     same: tuple[str, ...] = ()
@@ -56,7 +57,7 @@ class Roles:
     def used(self) -> list[str]:
         """Every column name in use, each once."""
         single = [self.doc, self.rank, self.click, self.shown, self.clicked, self.event]
-        single += [self.day, self.search, self.page]
+        single += [self.day, self.time, self.search, self.page]
         names = [*self.query, *(name for name in single if name), *self.same, *self.segment]
         return list(dict.fromkeys(names))
 
@@ -180,6 +181,11 @@ def assign(
             guessed[role] = found
             named[role] = (found,)
             taken.add(found)
+    if "time" not in none | set(named) and "day" in named:
+        # A day that is read from a time of day tells the time as well.
+        day = columns[named["day"][0]]
+        if day.kind in ("timestamp", "instant"):
+            named["time"] = (day.name,)
     missing = [role for role in NEEDED[layout] if role not in named]
     if missing:
         raise MissingColumns(_explain_missing(missing, columns, layout))

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.counts_arrays import (
+    DRIFTS,
     UNIT,
     ByRank,
     Comparisons,
@@ -37,7 +38,17 @@ from rankdrift.counts_checks import check_tables, check_used, plain_values
 from rankdrift.errors import BadCounts, BadOption, did_you_mean
 from rankdrift.funnel import Funnel
 
-__all__ = ["UNIT", "ByRank", "Choices", "Comparisons", "Counts", "Pairs", "Segment", "merge"]
+__all__ = [
+    "DRIFTS",
+    "UNIT",
+    "ByRank",
+    "Choices",
+    "Comparisons",
+    "Counts",
+    "Pairs",
+    "Segment",
+    "merge",
+]
 
 Segment = tuple[str | None, ...]
 
@@ -172,7 +183,7 @@ class Counts:
             by_rank = by_rank.take(np.isin(by_rank.segment, wanted))
             done["segments"] = [self.segments[i] for i in wanted]
         if max_rank < self.max_rank:
-            pairs = cut(pairs, max_rank)
+            pairs = cut(pairs, np.arange(1, max_rank + 1))
             deepest = np.maximum(comparisons.clicked, comparisons.other)
             comparisons = comparisons.take(deepest <= max_rank)
             by_rank = by_rank.take(by_rank.rank <= max_rank)
@@ -193,6 +204,39 @@ class Counts:
             max_shown=max_shown,
             options={**self.options, "restrict": done} if done else self.options,
         )
+
+    def only(self, ranks: NDArray[np.int32]) -> Counts:
+        """Appearances at these ranks only; pairs left with no click or one rank are dropped."""
+        compared = self.comparisons
+        inside = np.isin(compared.clicked, ranks) & np.isin(compared.other, ranks)
+        return self._part(
+            pairs=cut(self.pairs, ranks),
+            comparisons=compared.take(inside),
+            by_rank=self.by_rank.take(np.isin(self.by_rank.rank, ranks)),
+            ranks=ranks.tolist(),
+        )
+
+    def drifting(self, drifts: Sequence[int]) -> Counts:
+        """Pairs that moved in one of these ways only (indices into DRIFTS)."""
+        return self._part(
+            pairs=self.pairs.take(np.isin(self.pairs.drift, drifts)),
+            comparisons=Comparisons.empty(),
+            drift=list(drifts),
+        )
+
+    def regroup(self, columns: Sequence[str]) -> Counts:
+        """Split by these of the segment columns only; the others are summed away."""
+        places = [self.segment_columns.index(column) for column in columns]
+        kept = tuple(tuple(segment[i] for i in places) for segment in self.segments)
+        return replace(self, segment_columns=tuple(columns), segments=kept)
+
+    def _part(self, pairs: Pairs, comparisons: Comparisons, **what: Any) -> Counts:
+        by_rank = what.pop("by_rank", self.by_rank)
+        told = {**self.options.get("restrict", {}), **what}
+        return replace(
+            self, pairs=pairs, comparisons=comparisons, by_rank=by_rank,
+            options={**self.options, "restrict": told},
+        )  # fmt: skip
 
     def choices(self, clicks: Literal["every", "single"] = "every") -> Choices:
         """The terms of the likelihood: every click, or only those of pairs with just one.

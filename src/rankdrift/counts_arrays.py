@@ -15,6 +15,9 @@ from rankdrift.funnel import Used
 UNIT = 2**32
 """Weights of comparisons are whole numbers of 1/UNIT, so that sums are exact in any order."""
 
+DRIFTS = ("unknown", "up, short", "up, long", "down, short", "down, long")
+"""Did the doc move up or down over its appearances, and were they an hour apart or more?"""
+
 Ints = NDArray[np.int64]
 SmallInts = NDArray[np.int32]
 Bools = NDArray[np.bool_]
@@ -82,16 +85,18 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Pairs(Table):
-    """Pairs with the same appearances, one row per (segment, bucket, appearances).
+    """Pairs with the same appearances, one row per (segment, bucket, drift, appearances).
 
     segment (P,) int32, index into Counts.segments; bucket (P,) int32, of the query's hash;
+    drift (P,) int32, which way and over how long it moved, an index into DRIFTS;
     shown (P, K) int32, 2*rank+click of each appearance, ascending, then zeros;
     pairs (P,) int64, how many there are.
     """
 
-    TYPES = (np.int32, np.int32, np.int32, np.int64)
+    TYPES = (np.int32, np.int32, np.int32, np.int32, np.int64)
     segment: SmallInts
     bucket: SmallInts
+    drift: SmallInts
     shown: SmallInts
     pairs: Ints
 
@@ -174,10 +179,16 @@ def fold(table: Bucketed, buckets: int) -> Bucketed:
     return replace(table, bucket=table.bucket & (buckets - 1))
 
 
-def cut(pairs: Pairs, max_rank: int) -> Pairs:
-    """Without the appearances deeper than `max_rank`, and the pairs this leaves unusable."""
-    kept = replace(pairs, shown=np.where(pairs.shown >> 1 <= max_rank, pairs.shown, 0))
-    return kept.take(usable(kept.shown))
+def cut(pairs: Pairs, ranks: NDArray[Any]) -> Pairs:
+    """With the appearances at these ranks only, and without the pairs this leaves unusable."""
+    kept = np.where(np.isin(pairs.shown >> 1, ranks), pairs.shown, 0)
+    # Zeros go last; codes stay ascending.
+    kept = np.sort(np.where(kept == 0, np.iinfo(np.int32).max, kept), axis=1)
+    kept = np.where(kept == np.iinfo(np.int32).max, 0, kept)
+    moved = np.any(kept != pairs.shown, axis=1)
+    # What is left of a pair need not have moved the way the whole did.
+    cut_pairs = replace(pairs, shown=kept, drift=np.where(moved, 0, pairs.drift))
+    return cut_pairs.take(usable(cut_pairs.shown))
 
 
 def usable(shown: SmallInts) -> Bools:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankdrift.counts_arrays import Bools, Table, usable
+from rankdrift.counts_arrays import DRIFTS, Bools, Table, usable
 from rankdrift.errors import BadCounts
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def check_used(counts: Counts) -> None:
 def _pair_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
     pairs, shown, padding = counts.pairs, counts.pairs.shown, counts.pairs.shown == 0
     yield _outside(pairs.bucket, 0, counts.buckets - 1), _bucket_words(counts)
+    yield _outside(pairs.drift, 0, len(DRIFTS) - 1), f"a drift outside 0 to {len(DRIFTS) - 1}"
     unsorted = (shown[:, 1:] < shown[:, :-1]) | padding[:, :-1]
     yield unsorted & ~padding[:, 1:], "appearances, 2*rank+click, not ascending"
     yield _outside(shown, 2, 2 * counts.max_rank + 1) & ~padding, _rank_words(counts)

@@ -4,7 +4,7 @@ One row per cell, told apart by `kind`:
 
 | kind | key columns | n | clicks | pairs |
 |---|---|---|---|---|
-| pair | segment_*, bucket, shown: '6 15' = 2*rank+click of each appearance, ascending | pairs | | |
+| pair | segment_*, bucket, drift, shown: '6 15', 2*rank+click ascending | pairs | | |
 | comparison | segment_*, bucket, rank (clicked), other, single | weight in 1/UNIT | | |
 | rank | segment_*, rank | impressions | clicks | |
 | funnel | shown: a reason, 'input' or 'used' | rows | clicks | pairs |
@@ -41,6 +41,7 @@ SEGMENT = "segment_"
 TYPES = {
     "kind": "VARCHAR",
     "bucket": "INTEGER",
+    "drift": "INTEGER",
     "shown": "VARCHAR",
     "single": "BOOLEAN",
     "rank": "INTEGER",
@@ -51,7 +52,7 @@ TYPES = {
 }
 """The columns of the table and their types; a VARCHAR `segment_<name>` each follows `kind`."""
 
-_NUMBERS = ("bucket", "rank", "other", "n", "clicks", "pairs")
+_NUMBERS = ("bucket", "drift", "rank", "other", "n", "clicks", "pairs")
 _NEEDED = {
     "pair": ("bucket", "shown", "n"),
     "comparison": ("bucket", "rank", "other", "single", "n"),
@@ -111,7 +112,7 @@ def table_sql(con: DuckDBPyConnection, counts: Counts) -> str:
         names = ", ".join(_text(segment[i]) for segment in counts.segments)
         nulls[SEGMENT + column] = "NULL"
         values[SEGMENT + column] = f"(CAST([{names}] AS VARCHAR[]))[segment + 1]"
-    pair = {"bucket": "bucket", "shown": shown, "n": "pairs"}
+    pair = {"bucket": "bucket", "drift": "drift", "shown": shown, "n": "pairs"}
     comparison = {"bucket": "bucket", "rank": "clicked", "other": "other", "single": "single"}
     rank = {"rank": "rank", "n": "impressions", "clicks": "clicks"}
     selects = [
@@ -143,7 +144,8 @@ def read_table(con: DuckDBPyConnection, relation_sql: str, meta: Mapping[str, An
         _refuse_problems(con)
         longest = _longest(con, fields["max_shown"])
         codes = {f"c{i}": f"coalesce(codes[{i}], 0)" for i in range(1, longest + 1)}
-        pairs = _fetch(con, columns, "pair", {"bucket": "bucket", "pairs": "n", **codes})
+        plain = {"bucket": "bucket", "drift": "coalesce(drift, 0)", "pairs": "n"}
+        pairs = _fetch(con, columns, "pair", plain | codes)
         shown = [pairs.pop(code) for code in codes]
         comparison = {"clicked": "rank", "other": "other", "single": "single", "weight": "n"}
         rank = {"rank": "rank", "impressions": "n", "clicks": "coalesce(clicks, 0)"}
@@ -174,6 +176,10 @@ def _stage(con: DuckDBPyConnection, relation_sql: str, columns: Sequence[str]) -
     ]
     numbers = []
     for column in _NUMBERS:
+        if column not in types:  # drift alone may be left out: then it is unknown
+            raw.append(f"CAST(NULL AS BIGINT) AS raw_{column}")
+            numbers.append(f"raw_{column} AS {column}")
+            continue
         number = f"TRY_CAST(raw_{column} AS BIGINT)"
         if types[column] in _WHOLE_TYPES:
             raw.append(f"{column} AS raw_{column}")
@@ -287,7 +293,7 @@ def _check_columns(found: Iterable[str], segment_columns: Sequence[str]) -> None
     expected = [*TYPES, *(SEGMENT + column for column in segment_columns)]
     known = {column.casefold() for column in expected}
     extra = [column for column in found if column.startswith(SEGMENT) and column not in known]
-    missing = [column for column in expected if column.casefold() not in found]
+    missing = [c for c in expected if c != "drift" and c.casefold() not in found]
     if missing:
         hints = did_you_mean(missing[0], [column for column in found if column not in known])
         raise BadCounts(f"The table of counts has no column {', '.join(missing)}.{hints}")

@@ -33,6 +33,8 @@ class Dialect:
     instant_day: str  # the day in zone {1} of an instant
     text_instant: str  # text with a date and time, as an instant; no zone means UTC
     epoch_instant: str  # seconds since 1970, as an instant
+    seconds: str  # seconds since 1970 of an instant, whole
+    clock: str  # the same of a timestamp without zone, read as UTC
     # lists
     explode: str  # FROM {source}, a row per element of {list}: rd_doc, and rd_place from 1
     text_list: str  # a list, its elements as text
@@ -84,6 +86,8 @@ DUCKDB = Dialect(
     instant_day="CAST(timezone({1}, {0}) AS DATE)",
     text_instant="TRY_CAST({} AS TIMESTAMPTZ)",  # the engine's connections run in UTC
     epoch_instant="to_timestamp({})",
+    seconds="CAST(floor(epoch({})) AS BIGINT)",
+    clock="CAST(floor(epoch({})) AS BIGINT)",
     explode=(
         "(SELECT *, unnest({list}) AS rd_doc, generate_subscripts({list}, 1) AS rd_place"
         " FROM {source}) AS rd_source"
@@ -126,6 +130,8 @@ SPARK = Dialect(
         " ELSE concat({0}, 'Z') END AS TIMESTAMP)"
     ),
     epoch_instant="timestamp_seconds({})",
+    seconds="unix_seconds({})",
+    clock="unix_seconds(CAST(concat(date_format({}, 'yyyy-MM-dd HH:mm:ss'), 'Z') AS TIMESTAMP))",
     explode=(
         "(SELECT *, rd_index + 1 AS rd_place FROM {source}"
         " LATERAL VIEW posexplode({list}) rd_list AS rd_index, rd_doc) AS rd_source"
@@ -162,6 +168,8 @@ BIGQUERY = Dialect(
     instant_day="DATE({0}, {1})",
     text_instant="SAFE_CAST({} AS TIMESTAMP)",
     epoch_instant="TIMESTAMP_MICROS(CAST(1000000 * {} AS INT64))",
+    seconds="UNIX_SECONDS({})",
+    clock="UNIX_SECONDS(TIMESTAMP({}, 'UTC'))",
     explode=(
         "(SELECT rd_row.*, rd_doc, rd_index + 1 AS rd_place"
         " FROM {source} AS rd_row, UNNEST({list}) AS rd_doc WITH OFFSET AS rd_index) AS rd_source"
@@ -196,6 +204,8 @@ SNOWFLAKE = Dialect(
     instant_day="CAST(CONVERT_TIMEZONE({1}, {0}) AS DATE)",
     text_instant="TRY_TO_TIMESTAMP_TZ({})",
     epoch_instant="TO_TIMESTAMP_TZ({})",
+    seconds="DATE_PART(EPOCH_SECOND, {})",
+    clock="DATE_PART(EPOCH_SECOND, {})",
     explode=(
         "(SELECT rd_row.*, CAST(rd_list.value AS VARCHAR) AS rd_doc, rd_list.index + 1 AS rd_place"
         " FROM {source} AS rd_row, LATERAL FLATTEN(INPUT => {list}) AS rd_list) AS rd_source"
@@ -227,6 +237,8 @@ TRINO = Dialect(
     instant_day="CAST({0} AT TIME ZONE {1} AS DATE)",
     text_instant="TRY(from_iso8601_timestamp({}))",
     epoch_instant="from_unixtime({})",
+    seconds="CAST(floor(to_unixtime({})) AS BIGINT)",
+    clock="CAST(floor(to_unixtime(with_timezone({}, 'UTC'))) AS BIGINT)",
     explode=(
         "(SELECT rd_row.*, rd_list.rd_doc, rd_list.rd_place FROM {source} AS rd_row"
         " CROSS JOIN UNNEST({list}) WITH ORDINALITY AS rd_list (rd_doc, rd_place)) AS rd_source"

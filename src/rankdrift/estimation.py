@@ -252,7 +252,9 @@ def _supported(fitted: Fitted) -> NDArray[np.bool_]:
     return np.asarray((~serves | enough[None, :]).all(axis=1))
 
 
-def _behind(counts: Counts, ranks: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _behind(
+    counts: Counts, ranks: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs shown at each rank, and the clicks they got there."""
     size = max(int(ranks[-1]), counts.max_rank) + 1
     shown = counts.pairs.shown
@@ -276,7 +278,11 @@ def _provenance(counts: Counts, curve: Curve, options: Options) -> dict[str, Any
         "curve": str(curve),
         "clicks": options.clicks,
         "errors": options.errors,
-        **({"samples": options.samples, "seed": options.seed} if options.errors == "bootstrap" else {}),
+        **(
+            {"samples": options.samples, "seed": options.seed}
+            if options.errors == "bootstrap"
+            else {}
+        ),
         "counts": {
             "version": counts.version,
             "sources": list(counts.sources),

@@ -91,7 +91,9 @@ class Likelihood:
             for k, m in _pairs_of(block.shown.shape[1]):
                 i, j = block.shown[:, k], block.shown[:, m]
                 off += np.bincount(
-                    i * size + j, weights=block.weight * share[:, k] * share[:, m], minlength=size**2
+                    i * size + j,
+                    weights=block.weight * share[:, k] * share[:, m],
+                    minlength=size**2,
                 )
         info = -off.reshape(size, size)
         info += info.T.copy()
@@ -127,7 +129,9 @@ class Likelihood:
             keep = b.bucket == bucket
             if keep.any():
                 parts.append(
-                    Block(b.shown[keep], b.clicked[keep], b.weight[keep], b.bucket[keep], b.pair[keep])
+                    Block(
+                        b.shown[keep], b.clicked[keep], b.weight[keep], b.bucket[keep], b.pair[keep]
+                    )
                 )
         return Likelihood(self.ranks, tuple(parts), self.buckets)
 

@@ -81,6 +81,7 @@ def read_log(
     clicked: str | None = None,
     event: str | None = None,
     day: str | None = None,
+    time: str | None = None,
     search: str | None = None,
     page: str | None = None,
     same: Names = None,
@@ -112,7 +113,8 @@ def read_log(
 
     Columns not named are guessed from common names. `query` may be several columns: two queries
     are the same when all are equal. Columns in `same` must be equal within a pair. Columns in
-    `segment` split the counts. `where` is a condition in the engine's SQL on the log's own
+    `segment` split the counts. `time` tells the order of a pair's appearances (by default `day`, if
+    it holds the time of day). `where` is a condition in the engine's SQL on the log's own
     columns: it is run as given, so never build it from text you do not trust.
 
     Layouts: "long" (a row per result shown), "list" (a row per search: `shown` docs in order,
@@ -122,7 +124,7 @@ def read_log(
     """
     given = dict(locals())
     del given["source"], given["config"]
-    options = {**_read_config(config), **{k: v for k, v in given.items() if v is not None}}
+    options = {**read_config(config), **{k: v for k, v in given.items() if v is not None}}
     for name in ("layout", "where", "time_zone", "format", "table", "master", "memory"):
         if not isinstance(options.get(name), str | None):
             raise BadOption(f"{name} must be text, not {options[name]!r}.")
@@ -166,7 +168,7 @@ def _open(source: Any, options: Mapping[str, Any]) -> Engine:
     return DuckdbEngine(found, memory=options.get("memory"), threads=options.get("threads"))
 
 
-def _read_config(path: str | PathLike[str] | None) -> dict[str, Any]:
+def read_config(path: str | PathLike[str] | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:

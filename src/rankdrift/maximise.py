@@ -60,9 +60,11 @@ def maximise(likelihood: Likelihood, basis: Floats, start: Floats | None = None)
 
 def free_columns(basis: Floats) -> NDArray[np.intp]:
     """All columns but one: the constant is in the span and makes no difference."""
-    constant = np.linalg.lstsq(basis, np.ones(len(basis)), rcond=None)[0] if not _is_eye(
-        basis
-    ) else np.ones(basis.shape[1])
+    constant = (
+        np.linalg.lstsq(basis, np.ones(len(basis)), rcond=None)[0]
+        if not _is_eye(basis)
+        else np.ones(basis.shape[1])
+    )
     fixed = int(np.argmax(np.abs(constant)))
     return np.delete(np.arange(basis.shape[1]), fixed)
 

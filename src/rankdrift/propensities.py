@@ -144,7 +144,9 @@ class Propensities:
         weights = 1 / self.at(ranks)
         if clip is not None:
             if not clip >= 1:
-                raise BadOption(f"clip is the largest weight allowed and must be 1 or more, not {clip}.")
+                raise BadOption(
+                    f"clip is the largest weight allowed and must be 1 or more, not {clip}."
+                )
             weights = np.minimum(weights, clip)
         return weights
 
@@ -157,7 +159,9 @@ class Propensities:
         """
         n = np.asarray(self.clicks if clicks is None else clicks, dtype=float)
         if n.shape != self.ranks.shape:
-            raise BadOption(f"clicks must have one number a rank ({len(self.ranks)}), not {n.shape}.")
+            raise BadOption(
+                f"clicks must have one number a rank ({len(self.ranks)}), not {n.shape}."
+            )
         sizes: dict[float | None, float] = {}
         for clip in (*clips, None):
             w = self.weights(self.ranks, clip)

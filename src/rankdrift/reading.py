@@ -100,6 +100,15 @@ def _whole(sql: str, kind: str, d: Dialect) -> tuple[str, str]:
 
 def day(column: Column, sql: str, rules: Rules, d: Dialect) -> str:
     """The day of a date, a timestamp, text, YYYYMMDD or an epoch in s, ms, µs or ns."""
+    found = _day(column, sql, rules, d)
+    if column.kind == "date":  # as it is, so that engines can skip by statistics
+        return found
+    # A time in year 1 or 9999 stands for none, and past 9999 it is no date in Python.
+    sane = f"{found} BETWEEN DATE '1900-01-01' AND DATE '2999-12-31'"
+    return f"CASE WHEN {sane} THEN {found} END"
+
+
+def _day(column: Column, sql: str, rules: Rules, d: Dialect) -> str:
     kind, zone = column.kind, d.literal(rules.time_zone or "UTC")
     if kind == "date":
         return sql
@@ -114,17 +123,37 @@ def day(column: Column, sql: str, rules: Rules, d: Dialect) -> str:
     parts = (f"substr({text}, 1, 4)", f"substr({text}, 5, 2)", f"substr({text}, 7, 2)")
     compact = f"TRY_CAST(concat({parts[0]}, '-', {parts[1]}, '-', {parts[2]}) AS DATE)"
     number = d.number.format(text)
-    scale = "CASE " + " ".join(
-        f"WHEN length({text}) <= {most} THEN {unit}"
-        for most, unit in ((11, 1), (14, 1e3), (17, 1e6))
-    )
-    epoch = d.instant_day.format(d.epoch_instant.format(f"{number} / ({scale} ELSE 1e9 END)"), zone)
+    epoch = d.instant_day.format(d.epoch_instant.format(f"{number} / {_scale(text)}"), zone)
     iso = d.instant_day.format(d.text_instant.format(text), zone)
     return (
         f"CASE WHEN {digits} THEN CASE WHEN length({text}) = 8 THEN {compact}"
         f" WHEN length({text}) BETWEEN 9 AND 19 THEN {epoch} END"
         f" WHEN length({text}) <= 10 THEN TRY_CAST({text} AS DATE) ELSE {iso} END"
     )
+
+
+def seconds(column: Column, sql: str, d: Dialect) -> str:
+    """Seconds since 1970 of a column that tells the time of day: for the order of appearances."""
+    if column.kind == "timestamp":
+        return d.clock.format(sql)
+    if column.kind == "instant":
+        return d.seconds.format(sql)
+    text = plain_text(sql, column.kind, d)
+    digits = d.matches.format(text, d.literal("^[0-9]{9,}$"))
+    scaled = f"floor({d.number.format(text)} / {_scale(text)})"
+    iso = d.seconds.format(d.text_instant.format(text))
+    return (
+        f"CASE WHEN {digits} THEN CAST({scaled} AS BIGINT) WHEN length({text}) > 10 THEN {iso} END"
+    )
+
+
+def _scale(text: str) -> str:
+    """Units of an epoch in a second, by how many digits it has: s, ms, µs or ns."""
+    sizes = " ".join(
+        f"WHEN length({text}) <= {most} THEN {unit}"
+        for most, unit in ((11, 1), (14, 1000), (17, 1000000))
+    )
+    return f"(CASE {sizes} ELSE 1000000000 END)"
 
 
 def zone_words(column: Column, rules: Rules) -> str:

@@ -99,11 +99,13 @@ def _lean(
     between = _between(values, noise)
     from scipy.special import chdtrc
 
-    leaning = {
-        segment: _shrunk(p, pooled, between) for segment, p in own.items()
-    }
+    leaning = {segment: _shrunk(p, pooled, between) for segment, p in own.items()}
     difference = Difference(
-        statistic, df, float(chdtrc(df, statistic)) if df else 1.0, float(np.sqrt(between)), left_out
+        statistic,
+        df,
+        float(chdtrc(df, statistic)) if df else 1.0,
+        float(np.sqrt(between)),
+        left_out,
     )
     return leaning, difference
 
@@ -145,7 +147,11 @@ def _shrunk(p: Propensities, pooled: Propensities, between: float) -> Propensiti
     at = np.searchsorted(pooled.ranks, p.ranks[common])
     noise = (p.deviations[common] ** 2).sum(axis=1)
     trust = np.where(noise > 0, between / np.maximum(between + noise, 1e-300), 1.0)
-    log_p, own, pool = p.log_p.copy(), p.deviations.copy(), np.zeros((len(p.ranks), pooled.deviations.shape[1]))
+    log_p, own, pool = (
+        p.log_p.copy(),
+        p.deviations.copy(),
+        np.zeros((len(p.ranks), pooled.deviations.shape[1])),
+    )
     log_p[common] = trust * p.log_p[common] + (1 - trust) * pooled.log_p[at]
     own[common] *= trust[:, None]
     pool[common] = (1 - trust)[:, None] * pooled.deviations[at]

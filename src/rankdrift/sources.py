@@ -108,13 +108,12 @@ def _expand(source: str, format: str | None) -> list[str]:
         return [source]
     path = os.path.abspath(os.path.expanduser(source))
     if os.path.isdir(path):
-        found = sorted(
-            str(p)
-            for p in Path(path).rglob("*")
-            if p.is_file()
-            and not any(part.startswith((".", "_")) for part in p.relative_to(path).parts)
-            and (format or _ending(str(p)))
-        )
+        found = [
+            file
+            for file in _files_below(path)
+            if not any(p.startswith((".", "_")) for p in Path(file).relative_to(path).parts)
+            and (format or _ending(file))
+        ]
         if not found:
             raise BadLog(
                 f"No log files in the folder {source!r}. "
@@ -127,6 +126,16 @@ def _expand(source: str, format: str | None) -> list[str]:
     if not found:
         raise BadLog(f"No file {source!r}.{_near(path)}")
     return found
+
+
+def _files_below(folder: str) -> list[str]:
+    """All of them: what may not be looked into is an error, not left out."""
+
+    def stop(error: OSError) -> None:
+        raise BadLog(f"Cannot read the folder {error.filename!r}: {error.strerror}.")
+
+    tree = os.walk(folder, onerror=stop)
+    return sorted(os.path.join(inside, name) for inside, _, names in tree for name in names)
 
 
 def _near(path: str) -> str:

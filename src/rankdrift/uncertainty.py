@@ -23,21 +23,31 @@ def model_covariance(fit: Fit) -> Floats:
 
 
 def bucket_covariance(fit: Fit, likelihood: Likelihood) -> Floats:
-    """Sandwich with query buckets as clusters.
+    """Sandwich with query buckets as clusters."""
+    return spread_of(bucket_moves(fit, likelihood))
 
-    Each bucket's influence is taken from the information of the *other* buckets (the jackknife's
-    one step), which corrects for buckets that pull the estimate towards themselves; where few
-    buckets touch a parameter the plain sandwich is far too small.
+
+def bucket_moves(fit: Fit, likelihood: Likelihood) -> Floats:
+    """(G, F): how far phi moves when a bucket joins the others; 0 for buckets without terms.
+
+    Each bucket's pull is divided by the information of the *other* buckets (the jackknife's one
+    step), which makes up for its pulling the estimate towards itself; where few buckets touch a
+    parameter the plain sandwich is far too small.
     """
     scores = _project(likelihood.bucket_scores(fit.theta), fit)
-    used = np.flatnonzero(np.abs(scores).sum(axis=1) > 0)
-    moves = np.zeros((len(used), len(fit.free)))
-    for place, bucket in enumerate(used):
-        own = _information(likelihood.restrict(int(bucket)), fit)
-        moves[place] = _solve(fit.information - own, scores[bucket])
+    moves = np.zeros_like(scores)
+    for bucket in np.flatnonzero(np.abs(scores).sum(axis=1) > 0).tolist():
+        own = _information(likelihood.restrict(bucket), fit)
+        moves[bucket] = _solve(fit.information - own, scores[bucket])
+    return moves
+
+
+def spread_of(moves: Floats) -> Floats:
+    """Covariance from the moves of independent buckets, (G, F) -> (F, F)."""
+    used = moves[np.abs(moves).sum(axis=1) > 0]
     n = len(used)
-    moves -= moves.mean(axis=0)
-    return np.asarray((n - 1) / n * moves.T @ moves)
+    off = used - used.mean(axis=0)
+    return np.asarray((n - 1) / n * off.T @ off)
 
 
 def bootstrap(fit: Fit, likelihood: Likelihood, samples: int, seed: int) -> Floats:

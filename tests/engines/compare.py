@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
-
 from oracle.harvest_oracle import tally
+
 from rankdrift.harvesting import harvest
 from rankdrift.log import read_log
 

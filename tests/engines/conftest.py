@@ -1,5 +1,4 @@
 import pytest
-
 from engines.compare import Harness
 
 

@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pyarrow as pa
 import pytest
-
 from engines.compare import (
     DOCS,
     QUERIES,
@@ -26,6 +25,7 @@ from engines.compare import (
     write_parquet,
 )
 from oracle.harvest_oracle import from_events, from_lists, tally
+
 from rankdrift.harvesting import harvest
 
 UTC = datetime.UTC
@@ -59,18 +59,14 @@ def test_an_id_that_is_not_a_number_is_missing(engine, tmp_path):
     odd = (float("nan"), float("inf"), None)
     rows = changed(random_log(2), "doc", lambda d: rng.choice((1.0, 2.5, 2.5, *odd)))
     rows = changed(rows, "query", lambda q: rng.choice((-0.0, 0.0, 3.0, *odd)))
-    counts = check(
-        engine, tmp_path, rows, types={"doc": pa.float64(), "query": pa.float64()}
-    )
+    counts = check(engine, tmp_path, rows, types={"doc": pa.float64(), "query": pa.float64()})
     assert counts.funnel.dropped["no_doc"].rows > 0
     assert counts.funnel.dropped["no_query"].rows > 0
 
 
 def test_values_missing_in_every_column(engine, tmp_path):
     rows = with_holes(random_log(3, searches=200), 3)
-    counts = check(
-        engine, tmp_path, rows, day="on", search="sid", same="price", segment="device"
-    )
+    counts = check(engine, tmp_path, rows, day="on", search="sid", same="price", segment="device")
     reasons = ("no_rank", "no_doc", "no_query", "no_day", "no_same")
     assert all(counts.funnel.dropped[name].rows for name in reasons)
     assert counts.funnel.notes["null_click"] and counts.funnel.notes["null_segment"]
@@ -144,7 +140,6 @@ def test_where(engine, tmp_path):
         pytest.param(
             pa.string(), ("2.5", "-1", " 3 ", "4.0", "", "  ", "x", "1e2", "nan", None), id="text"
         ),
-        pytest.param(pa.bool_(), (True, None), id="bool"),
     ],
 )
 def test_ranks_of_any_type(engine, tmp_path, type_, values):
@@ -154,14 +149,6 @@ def test_ranks_of_any_type(engine, tmp_path, type_, values):
         {**row, "rank": rng.choice(values) if rng.random() < 0.2 else change(row["rank"])}
         for row in random_log(9, searches=150)
     ]
-    if type_ == pa.bool_():
-        # true is rank 1; two ranks need a second column, so pages of one result
-        rows = [{**row, "rank": True, "part": row["rank"]} for row in rows]
-        check(
-            engine, tmp_path, rows, types={"rank": type_, "part": pa.int8()}, page="part",
-            page_size=1,
-        )  # fmt: skip
-        return
     check(engine, tmp_path, rows, types={"rank": type_})
 
 
@@ -266,7 +253,8 @@ def naive(moment):
         pytest.param(pa.string(), lambda m: str(naive(m)), "someday, maybe", id="text time"),
         pytest.param(pa.string(), lambda m: m.isoformat(), "2024-02-30T01:00:00Z", id="text zone"),
         pytest.param(
-            pa.string(), lambda m: naive(m).isoformat(timespec="milliseconds") + "Z", "", id="text Z"
+            pa.string(), lambda m: naive(m).isoformat(timespec="milliseconds") + "Z", "",
+            id="text Z",
         ),
         pytest.param(
             pa.string(), lambda m: m.astimezone(ZoneInfo("Asia/Kolkata")).isoformat(), " ",
@@ -362,7 +350,7 @@ def test_fewer_buckets_are_the_larger_number_folded(engine, tmp_path):
     coarse = engine.harvest(path, buckets=16, max_shown=2)
     assert_same(fine, tally(rows, buckets=64, max_shown=2))
     assert_same(coarse, tally(rows, buckets=16, max_shown=2))
-    assert len({bucket for _, bucket, *_ in contents(fine)[0]}) > 16
+    assert {bucket for table in contents(fine)[:2] for _, bucket, *_ in table} - set(range(16))
     assert coarse.equals(fine.restrict(buckets=16))
     assert_same(engine.harvest(path, buckets=4096), tally(rows, buckets=4096))
     assert_same(engine.harvest(path, buckets=1), tally(rows, buckets=1))
@@ -506,10 +494,13 @@ def event_log(seed):
     return with_holes(rows, seed, 0.02, ["sid", "doc", "query", "rank"])
 
 
-def test_events(engine, tmp_path):
+@pytest.mark.parametrize("type_", [pa.int32(), pa.string()], ids=str)
+def test_events(engine, tmp_path, type_):
     rows = event_log(27)
+    if type_ == pa.string():  # as text, '10' comes before '9'
+        rows = changed(rows, "rank", lambda r: r and str(r + 5))
     long, outside = from_events(rows, search="sid", event="kind")
-    path = write_parquet(tmp_path / "log.parquet", rows)
+    path = write_parquet(tmp_path / "log.parquet", rows, rank=type_)
     for day in (None, "on"):
         counts = check_source(
             engine, path, long, ours={"event": "kind"}, oracle={"outside": outside},
@@ -578,7 +569,8 @@ def test_columns_and_files_of_any_name(engine, tmp_path, names):
         for row in rows
     ]
     path = tmp_path / names[0].replace("/", "") / f"{names[1]} .parquet"
-    write_parquet(path, renamed, **{rank: pa.int32(), click: pa.int8()})
+    text = dict.fromkeys((query, doc, segment), pa.string())
+    write_parquet(path, renamed, **text, **{rank: pa.int32(), click: pa.int8()})
     counts = engine.harvest(
         path, query=[query], doc=doc, rank=rank, click=click, segment=segment, day="on",
         layout="long", search="",
@@ -640,14 +632,14 @@ def test_folders_that_name_the_day_and_the_segment(engine, tmp_path):
 
 
 def test_files_whose_columns_differ_in_order_and_number(engine, tmp_path):
-    first, second = with_holes(random_log(33), 33), with_holes(random_log(34), 34)
+    first, second = (
+        changed(with_holes(random_log(seed), seed), "click", lambda c: c if c is None else bool(c))
+        for seed in (33, 34)
+    )
     write_parquet(tmp_path / "1.parquet", first, rank=pa.int8(), click=pa.bool_())
     turned = [{"new": 1, **dict(reversed(row.items()))} for row in second]
     write_parquet(tmp_path / "2.parquet", turned, new=pa.int8(), rank=pa.int8(), click=pa.bool_())
-    check_source(
-        engine, tmp_path, changed(first + second, "click", lambda c: c if c is None else bool(c)),
-        day="on", segment="device",
-    )  # fmt: skip
+    check_source(engine, tmp_path, first + second, day="on", segment="device")
 
 
 def test_files_whose_types_grow(engine, tmp_path):
@@ -676,13 +668,11 @@ def test_a_doc_that_is_a_number_in_one_file_and_text_in_another(duckdb_engine, t
 def test_a_table_in_a_database_file(duckdb_engine, tmp_path):
     rows = with_holes(random_log(39), 39)
     file = write_parquet(tmp_path / "log.parquet", rows)
-    for name in ("it's \"odd\"", "other.thing"):
+    for name in ('it\'s "odd"', "other.thing"):
         with duckdb.connect(tmp_path / "logs.duckdb") as con:
             quoted = name.replace('"', '""')
             con.execute(f"CREATE TABLE \"{quoted}\" AS FROM read_parquet('{file}')")
-        check_source(
-            duckdb_engine, tmp_path / "logs.duckdb", rows, ours={"table": name}, day="on"
-        )
+        check_source(duckdb_engine, tmp_path / "logs.duckdb", rows, ours={"table": name}, day="on")
 
 
 @pytest.mark.parametrize("kind", ["arrow", "pandas", "pandas with arrow", "polars"])

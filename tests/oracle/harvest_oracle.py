@@ -21,7 +21,7 @@ class Tally:
     """pairs: {(segment, bucket, codes): pairs}, codes 2*rank+click ascending.
     comparisons: {(segment, bucket, clicked rank, other rank, single): weight in 1/2^32}.
     impressions, clicks: {(segment, rank): rows}.
-    dropped: {reason: [rows, clicks]}; one_rank_pairs; used: [rows, clicks, pairs]; notes: {name: n}.
+    dropped: {reason: [rows, clicks]}; used: [rows, clicks, pairs]; notes: {name: rows}.
     """
 
     rows: int = 0
@@ -234,7 +234,9 @@ def tally(
 
     by_pair = defaultdict(list)
     for row in good:
-        by_pair[tuple(row[part] for part in ("queries", "doc", "same", "segment", "day"))].append(row)
+        by_pair[tuple(row[part] for part in ("queries", "doc", "same", "segment", "day"))].append(
+            row
+        )
     for (queries, _, _, of_segment, _), shown in by_pair.items():
         if _usable(shown) and search:
             shown = _once_a_search(shown, found)
@@ -380,7 +382,7 @@ def from_events(rows, *, shown=("impression",), clicks=("click",), search="searc
             long.append(dict(row, click=0))
             place = row[search], row[doc]
             best = first.get(place)
-            if best is None or _before(row[rank], best[rank]):
+            if best is None or _before(read_whole(row[rank])[0], read_whole(best[rank])[0]):
                 first[place] = long[-1]
     for place, row in first.items():
         row["click"] = joined.pop(place, 0)

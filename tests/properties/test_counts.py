@@ -101,6 +101,7 @@ def count(log, max_shown=100, buckets=HASHES, seed=None, **more):
         pairs=Pairs(
             segment=[row[0] for row in pairs],
             bucket=[row[1] for row in pairs],
+            drift=[0] * len(pairs),
             shown=shown.reshape(len(pairs), width),
             pairs=[row[3] for row in pairs],
         ),

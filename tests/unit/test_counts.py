@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from dataclasses import replace
 
 import duckdb
@@ -11,12 +12,17 @@ import numpy as np
 import pytest
 
 from rankdrift import counts as counts_module
-from rankdrift.counts import UNIT, ByRank, Comparisons, Counts, Pairs, merge
+from rankdrift.counts import UNIT, ByRank, Comparisons, Counts, merge
+from rankdrift.counts import Pairs as AllPairs
 from rankdrift.counts_table import metadata, read_metadata, read_table
 from rankdrift.errors import BadCounts, BadOption, CannotWrite
 from rankdrift.funnel import Dropped, Funnel, Used
 
 META = {"buckets": 64, "max_rank": 500, "max_shown": 4}
+
+
+def Pairs(segment, bucket, shown, pairs, drift=None):
+    return AllPairs(segment, bucket, drift or [0] * len(segment), shown, pairs)
 
 
 def example(**more):
@@ -68,6 +74,25 @@ def test_rows_are_sorted_summed_and_never_empty():
     assert counts.ranks.tolist() == [2, 3, 4, 7, 9]
 
 
+def test_rows_wider_than_a_machine_word_are_sorted_and_summed():
+    rng = np.random.default_rng(0)
+    shown = np.sort(2 * rng.choice([2, 7, 10**6 - 1], (500, 5)) + rng.integers(0, 2, (500, 5)))
+    shown[:, 0], shown[:, 4] = 3, 2 * 10**6
+    buckets = rng.integers(0, 2, 500)
+    counts = Counts(
+        Pairs([0] * 500, buckets, shown, [1] * 500),
+        Comparisons.empty(),
+        ByRank.empty(),
+        Funnel(2500, clicks := int((shown & 1).sum()), {}, Used(2500, clicks, 500)),
+        buckets=2, max_rank=10**6, max_shown=5,
+    )  # fmt: skip
+    expected = Counter((bucket, *row) for bucket, row in zip(buckets, shown.tolist(), strict=True))
+    rows = np.column_stack([counts.pairs.bucket, counts.pairs.shown]).tolist()
+    assert [tuple(row) for row in rows] == sorted(expected)
+    assert counts.pairs.pairs.tolist() == [expected[row] for row in sorted(expected)]
+    assert len(rows) < 500  # some were equal
+
+
 def test_arrays_cannot_be_changed():
     given = np.array([1, 2])
     counts = example(pairs=Pairs([0, 0], [5, 3], [[5, 8, 19], [6, 15, 0]], given))
@@ -77,7 +102,7 @@ def test_arrays_cannot_be_changed():
 
 
 def test_nothing_counted():
-    nothing = Counts(Pairs.empty(), Comparisons.empty(), ByRank.empty(), Funnel(), **META)
+    nothing = Counts(AllPairs.empty(), Comparisons.empty(), ByRank.empty(), Funnel(), **META)
     assert nothing.n_pairs == nothing.n_clicks == len(nothing.ranks) == 0
     assert nothing.choices().shown.shape == (0, 2)
     assert nothing.segments == ((),)
@@ -329,7 +354,10 @@ def test_what_cannot_be_is_refused(change, words):
 @pytest.mark.parametrize(
     ("shown", "words"),
     [
-        ([15, 6, 0], "not ascending, for example: segment 0, bucket 7, shown 15 6, pairs 1."),
+        (
+            [15, 6, 0],
+            "not ascending, for example: segment 0, bucket 7, drift 0, shown 15 6, pairs 1.",
+        ),
         ([6, 0, 15], "not ascending"),
         ([0, 6, 15], "not ascending"),
         ([1, 6, 15], "a rank outside 1"),
@@ -384,7 +412,7 @@ def test_saved_and_loaded_with_awkward_names(tmp_path):
         sources=(AWKWARD,),
         days=("2024-02-29",),
     )
-    path = tmp_path / "day=2024-02-29 [x] *? it's é" / "counts"
+    path = tmp_path / "n=5" / "[x] *? it's é" / "counts"
     counts.save(path)
     loaded = Counts.load(str(path))
     assert loaded.equals(counts)
@@ -400,7 +428,7 @@ def test_the_file_is_the_documented_table(tmp_path, con):
     file = f"'{tmp_path}/counts'"
     columns = con.sql(f"DESCRIBE FROM read_parquet({file})").fetchall()
     assert [column[:2] for column in columns] == [
-        ("kind", "VARCHAR"), ("segment_device", "VARCHAR"), ("bucket", "INTEGER"),
+        ("kind", "VARCHAR"), ("segment_device", "VARCHAR"), ("bucket", "INTEGER"), ("drift", "INTEGER"),
         ("shown", "VARCHAR"), ("single", "BOOLEAN"), ("rank", "INTEGER"), ("other", "INTEGER"),
         ("n", "BIGINT"), ("clicks", "BIGINT"), ("pairs", "BIGINT"),
     ]  # fmt: skip
@@ -435,10 +463,11 @@ def test_the_metadata_can_be_read_alone(tmp_path):
 def test_a_table_of_text_in_any_order_is_read(tmp_path, con):
     counts = by_device()
     counts.save(tmp_path / "counts.parquet")
+    file = f"'{tmp_path}/counts.parquet'"
     con.execute(f"""COPY (
-        SELECT * REPLACE (n - 1 AS n) FROM '{tmp_path}/counts.parquet'
-        UNION ALL BY NAME
-        SELECT * EXCLUDE (n, clicks, pairs), 1 AS n FROM '{tmp_path}/counts.parquet'
+        SELECT * REPLACE (n - 1 AS n, clicks - 1 AS clicks, pairs - 1 AS pairs) FROM {file}
+        UNION ALL
+        SELECT * REPLACE (1 AS n, 1 + 0 * clicks AS clicks, 1 + 0 * pairs AS pairs) FROM {file}
         ORDER BY random()) TO '{tmp_path}/counts.csv'""")
     csv = f"read_csv('{tmp_path}/counts.csv', all_varchar = true)"
     assert con.sql(f"SELECT typeof(n) FROM {csv} LIMIT 1").fetchall() == [("VARCHAR",)]

@@ -45,7 +45,7 @@ HELP = {
     "max_rank": Told(_ROWS, "N", f"Ignore deeper ranks.  [default: {_RULES.max_rank}]"),
     "first_rank": Told(_ROWS, "N", f"What the top rank is called.  [default: {_RULES.first_rank}]"),
     "page_size": Told(_ROWS, "N", "Results a page; goes with --page."),
-    "first_page": Told(_ROWS, "N", f"What the first page is called.  [default: {_RULES.first_page}]"),
+    "first_page": Told(_ROWS, "N", f"What page one is called.  [default: {_RULES.first_page}]"),
     "time_zone": Told(_ROWS, "ZONE", "Where days begin at midnight, such as Europe/Berlin."),
     "shown_events": Told(
         _ROWS, "NAME,…", f"Events that show a result.  [default: {','.join(_RULES.shown_events)}]"
@@ -79,7 +79,7 @@ class Sections(click.Command):
         listed: dict[str, list[tuple[str, str]]] = {"Options": []}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            if record is not None:
+            if record is not None and isinstance(parameter, click.Option):
                 section = parameter.section if isinstance(parameter, LogOption) else "Options"
                 listed.setdefault(section, []).append(record)
         for name, records in listed.items():
@@ -108,6 +108,7 @@ def log_options(*, without: Iterable[str] = ()) -> Callable[[Command], Command]:
 def _option(name: str, annotation: Any) -> Callable[[Command], Command]:
     section, metavar, told = HELP.get(name, Told(_RUN, "VALUE", ""))
     flag = f"--{name.replace('_', '-')}"
+    kind: dict[str, Any]
     if annotation == bool | None:
         flags, kind = f"{flag}/--no-{flag[2:]}", {"default": None}
     elif annotation == int | None:
@@ -145,8 +146,11 @@ def typed(options: Mapping[str, Any]) -> list[str]:
             words.append(flag if value else f"--no-{flag[2:]}")
             continue
         values = value if isinstance(value, list) else [value]
-        if len(values) == 1 and isinstance(options[name], tuple) and "," in values[0]:
-            values = [*values, ""]  # repeated, so that the comma stays in the name
+        if isinstance(options[name], tuple):
+            if not any("," in v for v in values):
+                values = [",".join(values)]
+            elif len(values) == 1:
+                values = [*values, ""]  # repeated, so that the comma stays in the name
         words += [word for v in values for word in (flag, str(v))]
     return words
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rankdrift.cli.screen import Screen
+from rankdrift.report.words import many
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -37,14 +38,16 @@ class Bar:
         self._bar, self._rows, self._by_day = bar, rows, by_day
         self._began, self._parsed, self._days, self._done = time.monotonic(), 0.0, 0, 0
         if bar:
-            self._task = bar.add_task("reading", total=None if by_day and not rows else 1.0, told="")
+            self._task = bar.add_task(
+                "reading", total=None if by_day and not rows else 1.0, told=""
+            )
 
     def __call__(self, step: str, fraction: float) -> None:
         if not self._bar:
             return
         share, words = self._place(step, fraction)
         if self._by_day:
-            words = f"{self._days} days done, {words}"
+            words = f"{many(self._days, 'day')} done, {words}"
             share = self._done / self._rows if self._rows else 0.0
         rows = f"{int(share * self._rows):,} of {self._rows:,} rows" if self._rows else ""
         self._bar.update(self._task, completed=share, description=words, told=rows)
@@ -89,6 +92,8 @@ def bar(screen: Screen, log: Log, *, by_day: bool = False) -> Iterator[Bar]:
         TimeElapsedColumn(),
         console=screen.err,
         transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
     )
     try:
         yield Bar(shown, log.engine.rows(), by_day)

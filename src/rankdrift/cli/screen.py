@@ -45,7 +45,9 @@ class Screen:
     def show(self, *parts: RenderableType) -> None:
         """Results for people; the same as JSON go to `answer`."""
         if not self.json:
-            self.out.print(*parts, sep="\n")
+            with self.out.capture() as printed:
+                self.out.print(*parts, sep="\n")
+            write(sys.stdout, "\n".join(text.rstrip() for text in printed.get().split("\n")))
 
     def text(self, text: str) -> None:
         """A result that is to be used as it is."""
@@ -122,12 +124,5 @@ def _stand_in(error: UnicodeError) -> tuple[str, int]:
 def _console(stream: IO[str]) -> Console:
     from rich.console import Console
 
-    class Forgiving(Console):
-        def on_broken_pipe(self) -> None:
-            self.quiet = True
-            close(stream)
-
-    colour = "auto" if not os.environ.get("NO_COLOR") else None
-    return Forgiving(
-        file=stream, markup=False, emoji=False, highlight=False, color_system=colour  # type: ignore[arg-type]
-    )
+    colours: Any = None if os.environ.get("NO_COLOR") else "auto"
+    return Console(file=stream, markup=False, emoji=False, highlight=False, color_system=colours)

@@ -175,7 +175,8 @@ class DuckdbEngine:
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         with reading(self._input):
             self._stage()
-            return self._con.execute(sql).fetchall()
+            self._execute(sql, "query", None)
+            return self._con.fetchall()
 
     # -- running -------------------------------------------------------------------------------
 
@@ -240,13 +241,16 @@ class DuckdbEngine:
     def days(self, day_sql: str) -> list[Day]:
         with reading(self._input):
             self._stage()
-            found = self._con.execute(
+            self._execute(
                 f"SELECT {day_sql} AS day, {self._filename} AS file, count(*)"
-                f" FROM {self._filed} GROUP BY ALL ORDER BY ALL"
-            ).fetchall()
+                f" FROM {self._filed} GROUP BY ALL ORDER BY ALL",
+                "days",
+                None,
+            )
+            found = self._con.fetchall()
         self._files_of: dict[str, dict[str, int]] = {}
         for day, path, rows in found:
-            self._files_of.setdefault(day.isoformat() if day else "", {})[path] = rows
+            self._files_of.setdefault(str(day or ""), {})[path] = rows
         return [
             Day(day, sum(files.values()), self._fingerprint_of(files))
             for day, files in sorted(self._files_of.items())

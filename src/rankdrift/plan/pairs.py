@@ -4,14 +4,18 @@ from rankdrift import reading
 from rankdrift.plan import Planner, Step
 
 
+# Appearances an hour or more apart: another visit rather than the same one.
+LONG_GAP = 3600
+
+
 def steps(p: Planner) -> list[Step]:
-    search = "search, " if p.has_search else ""
+    more = ("search, " if p.has_search else "") + ("seconds, " if p.roles.time else "")
     return [
         Step("tally", _tally(p), keep=True),
         Step("clicked", "SELECT DISTINCT h FROM rows_shown WHERE click > 0 AND ok", keep=True),
         Step(
             "candidates",
-            f"SELECT h, {search}{', '.join(p.keys)}, rank,"
+            f"SELECT h, {more}{', '.join(p.keys)}, rank,"
             " CASE WHEN click > 0 THEN 1 ELSE 0 END AS click\n"
             "FROM rows_shown WHERE ok AND h IN (SELECT h FROM clicked)",
             keep=True,
@@ -49,13 +53,15 @@ def _appearances(p: Planner) -> list[Step]:
     if not p.has_search:
         return [Step("appearances", movers, keep=True)]
     keys = ", ".join(p.keys)
+    first_time = ", min(seconds) AS seconds" if p.roles.time else ""
+    time = ", seconds" if p.roles.time else ""
     return [
         Step("movers", movers, keep=True),
         Step(
             "appearances",
-            f"SELECT h, {keys}, min(rank) AS rank, min(click) AS click FROM movers\n"
+            f"SELECT h, {keys}, min(rank) AS rank, min(click) AS click{first_time} FROM movers\n"
             f"WHERE search IS NOT NULL GROUP BY h, search, {keys} HAVING count(*) = 1\n"
-            f"UNION ALL\nSELECT h, {keys}, rank, click FROM movers WHERE search IS NULL",
+            f"UNION ALL\nSELECT h, {keys}, rank, click{time} FROM movers WHERE search IS NULL",
             keep=True,
         ),
     ]
@@ -67,8 +73,25 @@ def _pairs(p: Planner) -> str:
     return (
         f"SELECT h, {keys}, {_bucket(p)} AS bucket,\n  count(*) AS m, sum(click) AS c,\n"
         "  min(rank) AS lowest, max(rank) AS highest,\n"
-        f"  CASE WHEN count(*) <= {p.max_shown} THEN {shown} END AS shown\n"
+        f"  CASE WHEN count(*) <= {p.max_shown} THEN {shown} END AS shown,\n"
+        f"  {_drift(p)} AS drift\n"
         f"FROM appearances GROUP BY h, {keys}"
+    )
+
+
+def _drift(p: Planner) -> str:
+    """Which way a pair moved over its appearances, and over how long: see `counts_arrays.DRIFTS`.
+
+    Up or down is the sign of the covariance of rank and time, in whole numbers. Unknown (0) where
+    times are, where the pair did not move on the whole, and for much-shown pairs.
+    """
+    if not p.roles.time:
+        return "0"
+    trend = "count(*) * sum(rank * seconds) - sum(rank) * sum(seconds)"
+    long = f"CASE WHEN max(seconds) - min(seconds) >= {LONG_GAP} THEN 1 ELSE 0 END"
+    return (
+        f"CASE WHEN count(*) > {p.max_shown} OR count(seconds) < count(*) THEN 0"
+        f" WHEN {trend} < 0 THEN 1 + {long} WHEN {trend} > 0 THEN 3 + {long} ELSE 0 END"
     )
 
 

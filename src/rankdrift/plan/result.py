@@ -16,7 +16,7 @@ def row(p: Planner, kind: str, **given: str) -> str:
     """SELECT list of the result's columns, typed NULLs where nothing is given."""
     types = {
         **dict.fromkeys(p.segments, ""),
-        "bucket": "INTEGER", "shown": "", "single": "BOOLEAN", "rank": "INTEGER",
+        "bucket": "INTEGER", "drift": "INTEGER", "shown": "", "single": "BOOLEAN", "rank": "INTEGER",
         "other": "INTEGER", "n": "BIGINT", "clicks": "BIGINT", "pairs": "BIGINT",
     }  # fmt: skip
     labels = {
@@ -41,9 +41,9 @@ def _segments(p: Planner, prefix: str = "") -> dict[str, str]:
 
 def _pairs(p: Planner) -> str:
     return (
-        row(p, "pair", **_segments(p), bucket="bucket", shown="shown", n="count(*)")
+        row(p, "pair", **_segments(p), bucket="bucket", drift="drift", shown="shown", n="count(*)")
         + f"\nFROM pairs WHERE m <= {p.max_shown} AND {_USABLE}"
-        + _group_by(p, "bucket", "shown")
+        + _group_by(p, "bucket", "drift", "shown")
     )
 
 

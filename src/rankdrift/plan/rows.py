@@ -44,7 +44,9 @@ def _event_steps(p: Planner) -> list[Step]:
     is the day of what was shown.
     """
     search, doc, rank = _event_columns(p)
-    first = f"row_number() OVER (PARTITION BY {search}, {doc} ORDER BY {rank})"
+    # Engines differ in whether NULLs come first.
+    order = f"CASE WHEN {rank} IS NULL THEN 1 ELSE 0 END, {rank}"
+    first = f"row_number() OVER (PARTITION BY {search}, {doc} ORDER BY {order})"
     shown, clicks = _is_event(p, p.rules.shown_events), _is_event(p, p.rules.click_events)
     return [
         Step("shown_events", f"SELECT *, {first} AS rd_first FROM {p.source} WHERE {shown}"),
@@ -105,7 +107,8 @@ def _list(p: Planner, name: str | None) -> str:
 
 def _event_columns(p: Planner) -> tuple[str, str, str]:
     assert p.roles.search and p.roles.doc and p.roles.rank
-    return p.column(p.roles.search)[0], p.column(p.roles.doc)[0], p.column(p.roles.rank)[0]
+    rank, _ = reading.rank(*p.column(p.roles.rank), p.dialect)
+    return p.column(p.roles.search)[0], p.column(p.roles.doc)[0], rank
 
 
 def _is_event(p: Planner, names: tuple[str, ...]) -> str:
@@ -134,6 +137,8 @@ def _read_rows(p: Planner) -> str:
         fields["day"] = p.day_sql()
     if roles.search:
         fields["search"] = reading.key(*p.column(roles.search), d)
+    if roles.time:
+        fields["seconds"] = reading.seconds(p.columns[roles.time], p.column(roles.time)[0], d)
     fields["rank"], fields["bad_rank"] = _rank(p)
     fields["doc"] = (
         "rd_doc" if roles.layout == "list" else reading.key(*p.column(roles.doc or ""), d)
@@ -238,8 +243,9 @@ def _rows_shown(p: Planner) -> str:
         )
         source = f"(SELECT *, {copy} AS copy FROM read_rows) AS copies"
     search = "search, " if p.roles.search else ""
+    seconds = "seconds, " if p.roles.time else ""
     return (
-        f"SELECT {search}{keys}, rank, click, {p.dialect.hash.format(keys)} AS h,\n"
+        f"SELECT {search}{keys}, {seconds}rank, click, {p.dialect.hash.format(keys)} AS h,\n"
         f"  CASE {cases}\n    ELSE rank END AS fate,\n"
         f"  {ok} AS ok\nFROM {source}"
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankdrift.counts import Counts, Segment
+from rankdrift.inspection import Inspection
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def rank_blocks(counts: Counts, most: int) -> list[Block]:
 
 @dataclass(frozen=True)
 class SegmentSize:
-    """How much of the counts belongs to one segment; pairs are those listed one by one."""
+    """How much of the log belongs to one segment, and how many clicks compare its ranks."""
 
     segment: Segment
     impressions: int
@@ -70,3 +71,25 @@ def segment_sizes(counts: Counts) -> list[SegmentSize]:
         for i, segment in enumerate(counts.segments)
     ]
     return sorted(sizes, key=lambda size: -size.impressions)
+
+
+Used = tuple[str, str, str, str]
+
+
+def column_roles(found: Inspection) -> tuple[list[Used], list[tuple[str, str]]]:
+    """Columns in use as (name, kind, roles, "guessed" or "named"); the others as (name, kind)."""
+    roles: dict[str, list[str]] = {}
+    for role, value in found.roles.items():
+        if role != "layout":
+            for name in value if isinstance(value, list) else [value]:
+                roles.setdefault(str(name), []).append(role)
+    used = [
+        (
+            name,
+            found.columns.get(name, ""),
+            ", ".join(parts),
+            "guessed" if name in found.guessed.values() else "named",
+        )
+        for name, parts in roles.items()
+    ]
+    return used, [(name, kind) for name, kind in found.columns.items() if name not in roles]

@@ -17,13 +17,22 @@ from rankdrift.counts import Counts
 from rankdrift.funnel import NOTES, Funnel
 from rankdrift.identify import Connection, ranges
 from rankdrift.inspection import Inspection, at_best
-from rankdrift.report.blocks import Block, rank_blocks, segment_sizes
+from rankdrift.report.blocks import Block, column_roles, rank_blocks, segment_sizes
 from rankdrift.report.words import margin, percent, printable, rank_words, segment_words, share
 
 COLOURS = {"good": "bold green", "weak": "bold yellow", "unfit": "bold red"}
 HEIGHT = 8  # rows of a chart
 MOST_COLUMNS = 40  # a log with more unused columns than this lists only their number
 MOST_SEGMENTS = 20
+AT_BEST = (
+    "A comparison is a click on a pair that moved. With so many, no method can know the ratio of "
+    "two ranks better than the margin at best, at 95%."
+)
+LAYOUTS = {
+    "long": "a row per result shown",
+    "list": "a row per search",
+    "events": "a row per event",
+}
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _ASCII_EIGHTHS = "   ..::##"  # what a terminal without block characters shows instead
 
@@ -46,7 +55,8 @@ def inspection_report(found: Inspection) -> Group:
         *funnel_notes(found.counts.funnel),
         heading("What compares the ranks"),
         support_table(found),
-        line(f"  {connection_words(found.connection)}"),
+        _indent(Text(AT_BEST, style="dim")),
+        _indent(line(connection_words(found.connection))),
         heading("Verdict"),
         *verdict_lines(found),
     ]
@@ -62,36 +72,22 @@ def line(text: str, style: str = "") -> Text:
 
 
 def columns_table(found: Inspection) -> Group:
-    """Columns in use first; of the others just the names when there are many."""
-    roles: dict[str, list[str]] = {}
-    for role, value in found.roles.items():
-        if role != "layout":
-            for name in value if isinstance(value, list) else [value]:
-                roles.setdefault(str(name), []).append(role)
+    """Columns in use first; of the others just the number when there are many."""
+    used, others = column_roles(found)
     table = _table(["column", "kind", "role", ""])
-    for name, parts in roles.items():
-        guess = "guessed" if name in found.guessed.values() else "named"
-        table.add_row(line(name), found.columns.get(name, ""), ", ".join(parts), guess)
-    others = [name for name in found.columns if name not in roles]
+    for name, kind, roles, how in used:
+        table.add_row(line(name), kind, roles, how)
     if len(others) <= MOST_COLUMNS:
-        for name in others:
-            table.add_row(line(name, "dim"), Text(found.columns[name], style="dim"), "", "")
-        more = []
+        for name, kind in others:
+            table.add_row(line(name, "dim"), Text(kind, style="dim"), "", "")
     else:
-        more = [line(f"  and {len(others)} more columns that are not used", "dim")]
-    layout = {
-        "long": "a row per result shown",
-        "list": "a row per search",
-        "events": "a row per event",
-    }[str(found.roles["layout"])]
-    return Group(
-        table,
-        *more,
-        line(f"  Layout: {found.roles['layout']}, {layout}. A day: {found.days_meaning}."),
-    )
+        table.add_row(Text(f"and {len(others)} more that are not used", style="dim"), "", "", "")
+    layout = str(found.roles["layout"])
+    words = f"Layout: {layout}, {LAYOUTS[layout]}. A day: {found.days_meaning}."
+    return Group(_indent(table), _indent(line(words)))
 
 
-def sizes_table(found: Inspection) -> Table:
+def sizes_table(found: Inspection) -> Padding:
     sizes = found.sizes
     table = _plain_table()
     for name in ("rows", "clicks", "searches", "queries", "docs", "days"):
@@ -105,7 +101,7 @@ def sizes_table(found: Inspection) -> Table:
         elif name == "clicks":
             span = f"{percent(_rate(sizes.get('clicks'), sizes.get('rows')))} of rows"
         table.add_row(name, f"{about}{value:,}", line(span))
-    return table
+    return _indent(table)
 
 
 def _rate(part: Any, whole: Any) -> float | None:
@@ -153,7 +149,7 @@ def _axis(blocks: Sequence[Block], wide: int) -> str:
     return text
 
 
-def segments_table(counts: Counts) -> Table:
+def segments_table(counts: Counts) -> Padding:
     table = _table([", ".join(counts.segment_columns)], ["impressions", "ctr", "comparisons"])
     sizes = segment_sizes(counts)
     for size in sizes[:MOST_SEGMENTS]:
@@ -165,10 +161,10 @@ def segments_table(counts: Counts) -> Table:
         )
     if len(sizes) > MOST_SEGMENTS:
         table.add_row(Text(f"and {len(sizes) - MOST_SEGMENTS:,} more", style="dim"), "", "", "")
-    return table
+    return _indent(table)
 
 
-def funnel_table(funnel: Funnel) -> Table:
+def funnel_table(funnel: Funnel) -> Padding:
     table = _table([""], ["rows", "%", "clicks", "%", "pairs"])
     for name, words, rows, clicks, pairs in funnel.lines():
         style = "bold" if name in ("input", "used") else ""
@@ -181,14 +177,16 @@ def funnel_table(funnel: Funnel) -> Table:
             "" if pairs is None else f"{pairs:,}",
             style=style,
         )
-    return table
+    return _indent(table)
 
 
-def funnel_notes(funnel: Funnel) -> list[Text]:
-    return [line(f"  {rows:,} {NOTES[name]}.") for name, rows in funnel.notes.items() if rows]
+def funnel_notes(funnel: Funnel) -> list[Padding]:
+    return [
+        _indent(line(f"{rows:,} {NOTES[name]}.")) for name, rows in funnel.notes.items() if rows
+    ]
 
 
-def support_table(found: Inspection) -> Table:
+def support_table(found: Inspection) -> Padding:
     table = _table(["ranks"], ["impressions", "clicks", "ctr", "comparisons", "at best"])
     for s in found.support:
         table.add_row(
@@ -199,7 +197,7 @@ def support_table(found: Inspection) -> Table:
             f"{s.compared:,.0f}",
             margin(at_best(s.compared)) if s.compared > 0 else "",
         )
-    return table
+    return _indent(table)
 
 
 def connection_words(linked: Connection) -> str:
@@ -224,17 +222,25 @@ def bullets(texts: Iterable[str], mark: str = "-") -> Padding:
     table = Table.grid(padding=(0, 1))
     for text in texts:
         table.add_row(mark, line(text))
-    return Padding(table, (0, 0, 0, 2))
+    return _indent(table)
 
 
-def counts_table(counts: Counts) -> Table:
+def _indent(part: RenderableType) -> Padding:
+    return Padding(part, (0, 0, 0, 2))
+
+
+def counts_table(counts: Counts) -> Padding:
     """The size of a counts file."""
     told = counts.summary()
     table = _plain_table()
     rows: list[tuple[str, str, str]] = [
         ("pairs", f"{told['pairs']:,}", "shown at two ranks or more, and clicked"),
         ("clicks", f"{told['clicks']:,}", "on them"),
-        ("ranks", f"{told['ranks']:,}", f"down to {told['deepest_rank']:,} of {counts.max_rank:,}"),
+        (
+            "ranks",
+            f"{told['ranks']:,}",
+            f"deepest {told['deepest_rank']:,}, counted to {counts.max_rank:,}",
+        ),
     ]
     if counts.segment_columns:
         by = ", ".join(map(repr, counts.segment_columns))
@@ -245,7 +251,7 @@ def counts_table(counts: Counts) -> Table:
     rows.append(("table", f"{told['rows']:,}", f"rows, in {counts.buckets} buckets of queries"))
     for name, value, words in rows:
         table.add_row(name, value, line(words))
-    return table
+    return _indent(table)
 
 
 def _plain_table() -> Table:
@@ -258,7 +264,9 @@ def _plain_table() -> Table:
 
 def _table(texts: Sequence[str], numbers: Sequence[str] = ()) -> Table:
     """Columns of text, then columns of numbers, by their headers."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table = Table(
+        box=SIMPLE_HEAD, show_edge=False, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim"
+    )
     for name in texts:
         table.add_column(line(name), overflow="fold")
     for name in numbers:

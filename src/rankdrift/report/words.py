@@ -47,6 +47,11 @@ def margin(error: float) -> str:
     return f"±{error:.0%}" if error < 1 else "over ±100%"
 
 
+def many(number: int, thing: str) -> str:
+    """1 day, 2 days."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def segment_words(segment: Segment) -> str:
     return ", ".join("(missing)" if value is None else printable(value) for value in segment)
 

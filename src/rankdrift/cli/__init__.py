@@ -1,0 +1,139 @@
+"""The command line: the verbs of the Python API, thin. Parse, call, print.
+
+screen.py    results to stdout, talk to stderr
+options.py   the options of read_log
+output.py    is the place to write to there?
+progress.py  the bar
+and a file for each verb, or two that belong together
+"""
+
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from rankdrift import __version__
+from rankdrift.cli.screen import write, write_what_it_can
+from rankdrift.errors import RankdriftError
+from rankdrift.report.words import printable
+
+GOOD, UNFIT, WRONG, BROKEN, STOPPED = 0, 1, 2, 70, 130
+
+# In flow order: verb -> the module it is in, what it does. Loaded when asked for.
+VERBS = {
+    "demo": ("demo", "Make up a log and go through all the steps."),
+    "inspect": ("inspect", "Look a log over: what is in it, and will it do?"),
+    "harvest": ("harvest", "Count a log: big log in, small file of counts out."),
+    "merge": ("counts", "Add counts up: a month is the sum of its days."),
+    "counts": ("counts", "Show what is in a file of counts."),
+    "sql": ("warehouse", "Print the harvest as SQL, to run in a warehouse."),
+    "import-counts": ("warehouse", "Take in the result of that SQL."),
+}
+
+
+class Verbs(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        module = import_module(f"rankdrift.cli.{VERBS[cmd_name][0]}")
+        command = getattr(module, cmd_name.replace("-", "_"))
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in VERBS and not args[0].startswith("-"):
+            raise click.NoSuchCommand(args[0], possibilities=VERBS, ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, told) for name, (_, told) in VERBS.items()])
+
+
+@click.group(
+    cls=Verbs,
+    subcommand_metavar="VERB ...",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="rankdrift", message="%(prog)s %(version)s")
+def rankdrift() -> None:
+    """rankdrift reads the search logs you already have and tells how much a click at each rank
+    is worth. The same result for the same query drifts between ranks by itself; which of its
+    appearances gets the click tells the ranks apart.
+
+    \b
+        log --inspect--> a verdict: will it do?
+         |
+         +--harvest----------------------------> counts --merge--> counts of all days
+         |                                         ^
+         +--sql--> your warehouse --import-counts--+
+
+    \b
+    Begin with one of these:
+        rankdrift demo                                a made-up log, all steps
+        rankdrift inspect 'logs/*.parquet'            your log, nothing written
+        rankdrift harvest 'logs/*.parquet' -o counts.parquet
+
+    `rankdrift VERB --help` says more. Results go to stdout, talk to stderr; every verb takes
+    --json and --quiet. Exit code 0 is good, 1 means that the data will not do, 2 that the request
+    would not.
+    """
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    write_what_it_can()
+    code = run(args)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to stop but the tidying up
+    sys.exit(code)
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    try:
+        code = rankdrift.main(args, prog_name="rankdrift", standalone_mode=False)
+        return int(code or GOOD)
+    except click.ClickException as error:
+        error.show()
+        return WRONG
+    except RankdriftError as error:
+        return STOPPED if _interrupted(error) else _fail(printable(str(error)))
+    except (click.Abort, KeyboardInterrupt):
+        return _stopped()
+    except SystemExit:
+        return GOOD  # click's way to go when the reader of its help has gone
+    except OSError as error:
+        return _fail(printable(str(error)))
+    except Exception as error:
+        if _interrupted(error):
+            return _stopped()
+        traceback.print_exc()
+        return _fail("That was a defect of rankdrift, not of your data.", BROKEN)
+
+
+def _fail(message: str, code: int = WRONG) -> int:
+    write(sys.stderr, f"Error: {message}\n")
+    return code
+
+
+def _stopped() -> int:
+    write(sys.stderr, "Stopped.\n")
+    return STOPPED
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """DuckDB has words of its own for Ctrl-C."""
+    while error is not None:
+        if type(error).__name__ == "InterruptException" or str(error) == "Query interrupted":
+            return True
+        error = error.__cause__ or error.__context__
+    return False

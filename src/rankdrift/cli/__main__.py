@@ -1,0 +1,3 @@
+from rankdrift.cli import main
+
+main()

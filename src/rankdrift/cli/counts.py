@@ -1,0 +1,108 @@
+"""rankdrift merge and rankdrift counts"""
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rankdrift.cli.output import check_file, refuse_input
+from rankdrift.cli.screen import Screen, talking
+from rankdrift.errors import BadCounts
+from rankdrift.report.words import many
+
+if TYPE_CHECKING:
+    from rankdrift.counts import Counts
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="COUNTS...")
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where the sum goes.")
+@talking
+def merge(screen: Screen, files: tuple[str, ...], output: str) -> int:
+    """Add counts up: a month is the sum of its days.
+
+    COUNTS is a file, a folder (all its *.parquet) or a glob in quotes. Counts of the same input
+    are refused, and so are counts that were made with different options. Exits with 1 if there is
+    no usable pair in the sum.
+
+    \b
+        rankdrift merge counts/ -o counts.parquet
+        rankdrift merge 'counts/2024-01-*.parquet' -o january.parquet
+    """
+    from rankdrift.counts import merge
+
+    paths = find_counts(files)
+    refuse_input(output, paths, "parquet")
+    check_file(output)
+    counts = merge(_load(paths))
+    counts.save(output)
+    show_counts(screen, counts, output, inputs=len(paths))
+    screen.say("", f"{many(len(paths), 'file')} added up in {output}.")
+    return end(screen, counts, output)
+
+
+@click.command()
+@click.argument("file", metavar="COUNTS")
+@talking
+def counts(screen: Screen, file: str) -> int:
+    """Show what is in a file of counts: its size, and what became of the log's rows.
+
+    Exits with 1 if there is no usable pair in it.
+    """
+    from rankdrift.counts import Counts
+
+    found = Counts.load(file)
+    show_counts(screen, found, file, options=dict(found.options), version=found.version)
+    if not found.n_pairs:
+        screen.say("", _NONE)
+    return 0 if found.n_pairs else 1
+
+
+_NONE = "There are no usable pairs in these counts. `rankdrift inspect LOG` tells why."
+
+
+def find_counts(names: Sequence[str]) -> list[str]:
+    """The files that these names stand for, each once."""
+    found: list[str] = []
+    for name in names:
+        if os.path.isdir(name):
+            paths = sorted(glob.glob(os.path.join(glob.escape(name), "*.parquet")))
+            missing = f"No *.parquet files in the folder {name!r}."
+        else:
+            paths = [name] if os.path.exists(name) else sorted(glob.glob(name))
+            missing = f"No file {name!r}."
+        if not paths:
+            raise BadCounts(f"{missing} Give files of counts, written by rankdrift harvest.")
+        found += paths
+    return list(dict.fromkeys(os.path.normpath(path) for path in found))
+
+
+def _load(paths: Sequence[str]) -> "Iterator[Counts]":
+    from rankdrift.counts import Counts
+
+    return (Counts.load(path) for path in paths)
+
+
+def show_counts(screen: Screen, counts: "Counts", file: str, **more: Any) -> None:
+    """The result of every verb that ends in counts."""
+    from rankdrift.report import text
+
+    screen.show(
+        text.heading("From the log to usable pairs"),
+        text.funnel_table(counts.funnel),
+        *text.funnel_notes(counts.funnel),
+        text.heading("Counts"),
+        text.counts_table(counts),
+    )
+    told = {"file": file, "counts": counts.summary(), "funnel": counts.funnel.to_dict()}
+    screen.answer({**told, **more})
+
+
+def end(screen: Screen, counts: "Counts", output: str) -> int:
+    if not counts.n_pairs:
+        screen.say(_NONE)
+        return 1
+    screen.next("rankdrift", "counts", output)
+    return 0

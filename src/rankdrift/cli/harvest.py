@@ -1,0 +1,139 @@
+"""rankdrift harvest"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rankdrift.cli.options import Sections, log_options, read
+from rankdrift.cli.output import check_file, check_folder, refuse_input
+from rankdrift.cli.progress import bar
+from rankdrift.cli.screen import Screen, talking
+from rankdrift.report.words import many
+
+if TYPE_CHECKING:
+    from rankdrift.counts import Counts
+    from rankdrift.engines import Day
+    from rankdrift.log import Log
+
+
+@click.command(cls=Sections)
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where the counts go.")
+@click.option(
+    "--by", type=click.Choice(["day"]), help="One file a day in the folder -o; done days are kept."
+)
+@click.option(
+    "--buckets", type=int, metavar="N", help="Groups of queries, for errors.  [default: 64]"
+)
+@click.option(
+    "--max-shown",
+    type=int,
+    metavar="N",
+    help="Pairs shown more often are kept as comparisons of two ranks.  [default: 8]",
+)
+@log_options()
+@talking
+def harvest(
+    screen: Screen,
+    logs: tuple[str, ...],
+    output: str,
+    by: str | None,
+    buckets: int | None,
+    max_shown: int | None,
+    **options: Any,
+) -> int:
+    """Count a log: big log in, small file of counts out.
+
+    LOG is a file, a folder or a glob in quotes: Parquet, CSV or JSON lines, compressed or not, or
+    a DuckDB file. Several are read as one.
+
+    What is counted are pairs, one query and one doc on one day, that were shown at two ranks or
+    more and clicked. Everything else is accounted for by reason. Exits with 1 if there is no such
+    pair.
+
+    \b
+        rankdrift harvest 'logs/*.parquet' -o counts.parquet
+        rankdrift harvest 'logs/*.parquet' --by day -o counts/     # then only new days
+    """
+    log = read(logs, options)
+    refuse_input(output, logs, options["format"])
+    (check_folder if by else check_file)(output)
+    _tell(screen, log)
+    typed = {"buckets": buckets, "max_shown": max_shown}
+    sizes = {name: value for name, value in typed.items() if value is not None}
+    if by:
+        return _by_day(screen, log, output, sizes)
+    from rankdrift.harvesting import harvest
+
+    with bar(screen, log) as progress:
+        counts = harvest(log, progress=progress, **sizes)
+        counts.save(output)
+    from rankdrift.cli.counts import show_counts
+
+    show_counts(screen, counts, output, log={"roles": log.describe(), "guessed": log.guessed})
+    screen.say("", f"The counts are in {output} ({Path(output).stat().st_size:,} bytes).")
+    return _end(screen, log, counts, "counts", output)
+
+
+def _tell(screen: Screen, log: "Log") -> None:
+    """What was guessed, before time is spent on it."""
+    if log.guessed:
+        told = ", ".join(f"{role} = {name}" for role, name in log.guessed.items())
+        flag = f"--{next(iter(log.guessed))}"
+        screen.say(f"Guessed the columns: {told}. If one is wrong, name it ({flag} …).")
+    screen.say(f"A day: {log.days}.")
+    screen.note(log.remarks)
+
+
+def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> int:
+    from rankdrift.counts import Counts, merge
+    from rankdrift.harvesting import harvest_by_day
+    from rankdrift.report.text import funnel_table, heading, line
+
+    days: list[dict[str, Any]] = []
+    empty: list[Counts] = []
+    total = None
+    with bar(screen, log, by_day=True) as progress:
+
+        def each(day: "Day", path: Path, skipped: bool) -> None:
+            nonlocal total
+            counts = Counts.load(path)
+            total = counts.funnel if total is None else total + counts.funnel
+            if not counts.n_pairs:
+                empty.append(counts)
+            word = "unchanged" if skipped else "written"
+            told = {"day": day.day or None, "file": str(path), "state": word, "rows": day.rows}
+            days.append({**told, "pairs": counts.n_pairs, "clicks": counts.n_clicks})
+            progress.day_done(day.rows)
+            with progress.aside():
+                screen.show(
+                    line(
+                        f"{day.day or 'undated':<10}  {word:<9}  {day.rows:>13,} rows"
+                        f"  {counts.n_pairs:>9,} pairs"
+                    )
+                )
+
+        harvest_by_day(log, output, progress=progress, each=each, **sizes)
+    assert total is not None  # harvest_by_day refuses a log without days
+    screen.show(heading("All days"), funnel_table(total))
+    screen.answer({"folder": output, "days": days, "funnel": total.to_dict(),
+                   "roles": log.describe(), "guessed": dict(log.guessed)})  # fmt: skip
+    written = sum(day["state"] == "written" for day in days)
+    screen.say("", f"{many(written, 'day')} written to {output}, {len(days) - written} unchanged.")
+    if len(empty) == len(days):
+        return _end(screen, log, merge(empty), "merge", output)
+    screen.next("rankdrift", "merge", output, "-o", "counts.parquet")
+    return 0
+
+
+def _end(screen: Screen, log: "Log", counts: "Counts", verb: str, output: str) -> int:
+    """Say what comes next; if there are no pairs, why, and how to get some."""
+    if counts.n_pairs:
+        screen.next("rankdrift", verb, output)
+        return 0
+    from rankdrift.inspection import how_to_get_pairs, why_no_pairs
+
+    screen.say(f"There are no usable pairs. {why_no_pairs(counts)}")
+    screen.say(*(f"> {advice}" for advice in how_to_get_pairs(log, counts)))
+    return 1

@@ -1,0 +1,66 @@
+"""rankdrift inspect"""
+
+from typing import Any
+
+import click
+
+from rankdrift.cli.options import Sections, log_options, read, shorter, typed
+from rankdrift.cli.output import check_file, refuse_input
+from rankdrift.cli.progress import bar
+from rankdrift.cli.screen import Screen, join, talking
+
+
+@click.command(cls=Sections)
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option("--html", metavar="FILE", help="Also write the findings as a page to keep.")
+@log_options()
+@talking
+def inspect(screen: Screen, logs: tuple[str, ...], html: str | None, **options: Any) -> int:
+    """Look a log over: what is in it, and will it do?
+
+    LOG is a file, a folder or a glob in quotes: Parquet, CSV or JSON lines, compressed or not, or
+    a DuckDB file. Several are read as one.
+
+    Tells which column is what, how often each rank is clicked, what becomes of the rows on their
+    way to usable pairs, which ranks can be compared and how well. Exits with 1 if the log will
+    not do.
+
+    \b
+        rankdrift inspect 'logs/*.parquet'
+        rankdrift inspect searches.csv --query keywords --same price --segment platform
+    """
+    log = read(logs, options)
+    if html:
+        refuse_input(html, logs, options["format"])
+        check_file(html)
+    screen.note(log.remarks)
+    from rankdrift.inspection import inspect
+
+    with bar(screen, log) as progress:
+        found = inspect(log, progress=progress)
+    screen.note(remark for remark in found.remarks if remark not in log.remarks)
+    command = _next(found.verdict, found.sizes.get("days"), logs, options)
+    if html:
+        from rankdrift.files import write_text
+        from rankdrift.report.html import inspection_page
+
+        write_text(html, inspection_page(found, next_commands=[join(command)]))
+    from rankdrift.report.text import inspection_report
+
+    screen.show(inspection_report(found))
+    screen.answer({**found.to_dict(), "html": html})
+    if html:
+        screen.say("", f"The page is in {html}.")
+    if found.verdict == "unfit":
+        screen.say("", "Follow the advice above, then look again.")
+    screen.next(*command)
+    return 1 if found.verdict == "unfit" else 0
+
+
+def _next(verdict: str, days: Any, logs: tuple[str, ...], options: dict[str, Any]) -> list[str]:
+    verb = "inspect" if verdict == "unfit" else "harvest"
+    command = ["rankdrift", verb, *shorter(logs), *typed(options)]
+    if verdict == "unfit":
+        return command
+    several = isinstance(days, int) and days > 1
+    return [*command, *(["--by", "day", "-o", "counts/"] if several else ["-o", "counts.parquet"])]

@@ -1,0 +1,123 @@
+"""rankdrift sql and rankdrift import-counts"""
+
+from typing import Any
+
+import click
+
+from rankdrift.cli.counts import end, show_counts
+from rankdrift.cli.options import ENGINE, Sections, given, log_options, read
+from rankdrift.cli.output import check_file, refuse_input
+from rankdrift.cli.screen import Screen, talking
+from rankdrift.dialects import DIALECTS
+from rankdrift.errors import BadOption
+
+RUN = ("duckdb", "spark")  # dialects whose statements the tests run; the others they parse
+
+
+@click.command(cls=Sections)
+@click.argument("sample", required=False, metavar="[LOG]")
+@click.option("--dialect", required=True, metavar="NAME", help=f"{', '.join(DIALECTS)}.")
+@click.option("--table", required=True, metavar="NAME", help="The table in the warehouse.")
+@click.option(
+    "--types",
+    multiple=True,
+    metavar="NAME=TYPE,…",
+    help="int, float, bool, text, json, date, timestamp, instant or list. Taken for granted: rank, "
+    "click, doc, search, page, same int; day date; the rest text.",
+)
+@click.option(
+    "--buckets", type=int, metavar="N", help="Groups of queries, for errors.  [default: 64]"
+)
+@click.option(
+    "--max-shown",
+    type=int,
+    metavar="N",
+    help="Pairs shown more often are kept as comparisons of two ranks.  [default: 8]",
+)
+@log_options(without=(*ENGINE, "table"))
+@talking
+def sql(
+    screen: Screen,
+    sample: str | None,
+    dialect: str,
+    table: str,
+    types: tuple[str, ...],
+    buckets: int | None,
+    max_shown: int | None,
+    **options: Any,
+) -> int:
+    """Print the harvest as one SQL statement, to run where the log is.
+
+    Only counts come out of the warehouse: export the statement's result and take it in with
+    import-counts. Name the columns, or give a LOG, a small sample of the table, to find names and
+    types in.
+
+    \b
+        rankdrift sql --dialect bigquery --table shop.events \\
+            --query keywords --doc item --rank position --click clicked --day date > harvest.sql
+    """
+    from rankdrift.warehouse import warehouse_sql
+
+    sizes = {"buckets": buckets, "max_shown": max_shown}
+    more: dict[str, Any] = {name: value for name, value in sizes.items() if value is not None}
+    more["types"] = _types(types)
+    if sample is not None:
+        log = read([sample], options)
+        screen.note(log.remarks)
+        more["log"] = log
+    else:
+        more |= given(options)
+    text = warehouse_sql(table, dialect=dialect, **more)
+    screen.text(text)
+    screen.answer({"dialect": dialect, "table": table, "sql": text})
+    if dialect not in RUN:
+        screen.say(
+            f"Checked: the tests parse this statement as {dialect}, but have never run it there. "
+            "Try it on a small table first."
+        )
+    screen.say("", f"Run it, and export its result with column names: {_EXPORTS[dialect]}")
+    screen.next("rankdrift", "import-counts", "result.csv", "-o", "counts.parquet")
+    return 0
+
+
+_EXPORTS = {
+    "duckdb": "COPY (…) TO 'result.csv' (HEADER)",
+    "spark": "spark-sql, or spark.sql(…).coalesce(1).write.csv('result', header=True)",
+    "bigquery": "bq query --use_legacy_sql=false --format=csv --max_rows=100000000 "
+    "< harvest.sql > result.csv",
+    "snowflake": "snowsql -f harvest.sql -o output_format=csv -o header=true "
+    "-o friendly=false -o timing=false > result.csv",
+    "trino": "trino --file harvest.sql --output-format CSV_HEADER > result.csv",
+}
+
+
+def _types(typed: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for pair in typed[0].split(",") if len(typed) == 1 else typed:
+        name, equals, kind = pair.rpartition("=")
+        if not equals or not name.strip():
+            raise BadOption(f"--types takes NAME=TYPE, such as clicked=bool, not {pair!r}.")
+        found[name.strip()] = kind.strip()
+    return found
+
+
+@click.command("import-counts")
+@click.argument("result", metavar="RESULT")
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where the counts go.")
+@click.option("--format", metavar="FORMAT", help="csv, json or parquet, where names do not tell.")
+@talking
+def import_counts(screen: Screen, result: str, output: str, format: str | None) -> int:
+    """Take in the result of a statement that `rankdrift sql` printed.
+
+    RESULT is what the warehouse exported, as CSV, JSON lines or Parquet: a file, a folder or a
+    glob in quotes. Exits with 1 if there is no usable pair in it.
+    """
+    from rankdrift.warehouse import import_counts
+
+    refuse_input(output, [result], format)
+    check_file(output)
+    counts = import_counts(result, format=format)
+    counts.save(output)
+    show_counts(screen, counts, output)
+    screen.say("", f"The counts are in {output}.")
+    return end(screen, counts, output)

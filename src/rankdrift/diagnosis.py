@@ -1,0 +1,345 @@
+"""diagnose: do the assumptions hold on this data, and what to do if not?
+
+Each check gives a number, a verdict and advice. Two estimates from the same queries are compared
+by how they move together from bucket to bucket, so that what they share cancels.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from rankdrift.counts import Counts
+from rankdrift.curves import Curve, Part
+from rankdrift.errors import RankdriftError
+from rankdrift.estimation import Fitted, Options, fit
+from rankdrift.identify import connection, ranges
+from rankdrift.likelihood import Floats
+from rankdrift.uncertainty import bucket_moves, spread_of
+
+GOOD, CAUTION, SERIOUS, UNKNOWN = "good", "caution", "serious", "unknown"
+# A difference must be both beyond chance and large enough to matter.
+SURE = 0.001
+LIKELY = 0.01
+MATTERS = 0.10
+BLOCKS = ((1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255), (256, 10**6))
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    verdict: str
+    words: str
+    advice: str = ""
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    checks: tuple[Check, ...]
+
+    @property
+    def verdict(self) -> str:
+        found = {check.verdict for check in self.checks}
+        return next((v for v in (SERIOUS, CAUTION) if v in found), GOOD)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"verdict": self.verdict, "checks": [vars(check) for check in self.checks]}
+
+
+def diagnose(counts: Counts, *, curve: str = "loglog", reference: int = 1) -> Diagnosis:
+    """Every check that these counts allow."""
+    options = Options(curve=curve, reference=reference)
+    base = fit(counts.pool(), options)
+    # The same curve in every comparison, so that parameters mean the same.
+    options = replace(options, curve=base.curve)
+    checks: list[Callable[[], Check]] = [
+        lambda: _click_sizes(counts, base, options),
+        lambda: _direction(counts, options),
+        lambda: _gap(counts, options),
+        lambda: _goodness(base),
+        lambda: _sufficiency(counts, base, options),
+        lambda: _support(counts, base),
+        lambda: _period(counts, base, options),
+    ]
+    if counts.segment_columns:
+        checks.append(lambda: _segments(counts, options))
+    return Diagnosis(tuple(_tried(check) for check in checks))
+
+
+def _tried(check: Callable[[], Check]) -> Check:
+    try:
+        return check()
+    except RankdriftError as error:
+        name = check.__code__.co_names[0].strip("_")
+        return Check(name, UNKNOWN, f"Could not be told: {error}")
+
+
+# -- two estimates of one curve ----------------------------------------------------------------
+
+
+def _difference(a: Fitted, b: Fitted, reference: int) -> dict[str, float]:
+    """b against a at a few ranks: largest difference of log p there, and how surprising."""
+    shared = np.intersect1d(a.likelihood.ranks, b.likelihood.ranks)
+    at = _anchors(shared, reference, min(len(a.fit.free), len(b.fit.free), 8))
+    rows = []
+    for one in (a, b):
+        place = np.searchsorted(one.likelihood.ranks, at)
+        zero = int(np.searchsorted(one.likelihood.ranks, reference))
+        basis = one.fit.basis[:, one.fit.free]
+        moves = bucket_moves(one.fit, one.likelihood) @ (basis[place] - basis[zero]).T
+        rows.append((one.fit.theta[place] - one.fit.theta[zero], moves))
+    (value_a, moves_a), (value_b, moves_b) = rows
+    off = value_b - value_a
+    statistic, df, p_value = wald(off, spread_of(moves_b - moves_a), len(moves_a))
+    worst = int(np.argmax(np.abs(off)))
+    return {
+        "difference": float(np.expm1(np.abs(off[worst]))),
+        "at_rank": int(at[worst]),
+        "statistic": statistic,
+        "df": df,
+        "p_value": p_value,
+        "typical": float(np.expm1(np.abs(off).mean())),
+    }
+
+
+def _anchors(ranks: Any, reference: int, many: int) -> Any:
+    usable = ranks[ranks != reference]
+    wanted = np.geomspace(usable[0], usable[-1], max(many, 1))
+    return np.unique([usable[np.abs(usable - w).argmin()] for w in wanted])
+
+
+def wald(off: Floats, covariance: Floats, clusters: int) -> tuple[float, int, float]:
+    """Hotelling's test of off = 0 with a covariance estimated from that many clusters."""
+    from scipy.special import fdtrc
+
+    values, vectors = np.linalg.eigh(covariance)
+    keep = values > values.max(initial=0.0) * 1e-10
+    df = int(keep.sum())
+    if not df or clusters <= df + 1:
+        return 0.0, df, 1.0
+    statistic = float((((off @ vectors[:, keep]) ** 2) / values[keep]).sum())
+    n = clusters - 1
+    p_value = float(fdtrc(df, n - df + 1, statistic * (n - df + 1) / (n * df)))
+    return statistic, df, p_value
+
+
+def _judge(numbers: dict[str, float], matters: float = MATTERS) -> str:
+    if numbers["p_value"] < SURE and numbers["difference"] > matters:
+        return SERIOUS
+    return CAUTION if numbers["p_value"] < LIKELY and numbers["difference"] > matters / 2 else GOOD
+
+
+def _told(numbers: dict[str, float]) -> str:
+    return (
+        f"they differ by {numbers['difference']:.0%} at most (rank {numbers['at_rank']:.0f}; "
+        f"p = {numbers['p_value']:.2g})"
+    )
+
+
+# -- the checks --------------------------------------------------------------------------------
+
+
+def _click_sizes(counts: Counts, every: Fitted, options: Options) -> Check:
+    """The paper drops products of click probabilities; counting every click does not."""
+    single = fit(counts.pool(), replace(options, clicks="single"))
+    numbers = _difference(every, single, options.reference)
+    verdict = CAUTION if _judge(numbers) != GOOD else GOOD
+    advice = ""
+    if verdict != GOOD:
+        advice = (
+            "Clicks are too frequent for the paper's likelihood (clicks='single'). Stay with "
+            "clicks='every', which does not need them to be rare."
+        )
+    return Check(
+        "click probabilities", verdict,
+        f"Curves from every click and from pairs with a single click: {_told(numbers)}.",
+        advice, numbers,
+    )  # fmt: skip
+
+
+def _halves(
+    counts: Counts, options: Options, name: str, one: tuple[int, ...], two: tuple[int, ...],
+    words: tuple[str, str], advice: str,
+) -> Check:  # fmt: skip
+    first, second = counts.drifting(one).pool(), counts.drifting(two).pool()
+    if not len(first.pairs) or not len(second.pairs):
+        return Check(
+            name, UNKNOWN,
+            "The counts do not tell when a pair was shown.",
+            "Harvest with a day column that holds the time of day, or with --time.",
+        )  # fmt: skip
+    curve = _coarser(options.curve, min(first.n_clicks, second.n_clicks))
+    a = fit(first, replace(options, curve=curve))
+    b = fit(second, replace(options, curve=curve))
+    numbers = _difference(a, b, options.reference)
+    verdict = _judge(numbers)
+    told = f"Curves from {words[0]} and from {words[1]}: {_told(numbers)}."
+    return Check(name, verdict, told, advice if verdict != GOOD else "", numbers)
+
+
+def _coarser(curve: Any, clicks: int) -> Curve:
+    """Half the data bear fewer knots."""
+    knots = (1, 3, 10, 50, 200) if clicks < 20_000 else (1, 2, 4, 8, 20, 50, 100, 200)
+    more = curve.parts[1:] if isinstance(curve, Curve) else ()
+    return Curve((Part("loglog", knots), *more))
+
+
+def _direction(counts: Counts, options: Options) -> Check:
+    return _halves(
+        counts, options, "moved up against moved down", (1, 2), (3, 4),
+        ("pairs whose item moved up", "pairs whose item moved down"),
+        "Relevance seems to rise or fall between appearances. Add columns that must be equal "
+        "(--same price), leave out items whose relevance changes by itself (--where), or take "
+        "appearances closer in time.",
+    )  # fmt: skip
+
+
+def _gap(counts: Counts, options: Options) -> Check:
+    return _halves(
+        counts, options, "short against long gaps", (1, 3), (2, 4),
+        ("pairs shown within an hour", "pairs shown over longer"),
+        "Appearances far apart give another curve than those close together: relevance seems to "
+        "change within a day. Trust the short gaps (Counts.drifting), or add columns that must be "
+        "equal (--same).",
+    )  # fmt: skip
+
+
+def _goodness(base: Fitted) -> Check:
+    """Observed against expected wins between blocks of ranks."""
+    theta, terms = base.fit.theta, base.likelihood
+    block_of = np.searchsorted([last for _, last in BLOCKS], terms.ranks)
+    many = len(BLOCKS)
+    residual = np.zeros((terms.buckets, many * many))
+    expected = np.zeros(many * many)
+    weight = np.zeros(many * many)
+    slope = np.zeros((many * many, len(base.fit.free)))
+    basis = base.fit.basis[:, base.fit.free]
+    for block in terms.blocks:
+        if block.shown.shape[1] != 2:
+            continue
+        share = block.shares(theta)[:, 0]
+        first, second = block.shown[:, 0], block.shown[:, 1]
+        cell = block_of[first] * many + block_of[second]
+        won = block.clicked == first
+        np.add.at(residual, (block.bucket, cell), block.weight * (won - share))
+        expected += np.bincount(cell, weights=block.weight * share, minlength=many * many)
+        weight += np.bincount(cell, weights=block.weight, minlength=many * many)
+        change = (block.weight * share * (1 - share))[:, None] * (basis[first] - basis[second])
+        np.add.at(slope, cell, change)
+    used = weight >= 50
+    if used.sum() < 2:
+        return Check("fit", UNKNOWN, "Too few comparisons between blocks of ranks.")
+    scores = terms.bucket_scores(theta) @ basis
+    adjusted = residual - scores @ np.linalg.solve(base.fit.information, slope.T)
+    total = residual.sum(axis=0)
+    statistic, df, p_value = wald(
+        total[used], adjusted[:, used].T @ adjusted[:, used], terms.buckets
+    )
+    off = total[used] / weight[used]
+    worst = int(np.argmax(np.abs(off) * np.sqrt(weight[used])))
+    a, b = divmod(int(np.flatnonzero(used)[worst]), many)
+    numbers = {
+        "statistic": statistic, "df": df, "p_value": p_value,
+        "observed": float((total[used] + expected[used])[worst] / weight[used][worst]),
+        "expected": float(expected[used][worst] / weight[used][worst]),
+    }  # fmt: skip
+    far = abs(numbers["observed"] - numbers["expected"]) > 0.03
+    verdict = SERIOUS if p_value < SURE and far else CAUTION if p_value < LIKELY else GOOD
+    names = [ranges(range(first, min(last, int(terms.ranks[-1])) + 1)) for first, last in BLOCKS]
+    words = (
+        f"Wins between blocks of ranks fit the model with p = {p_value:.2g}; furthest off are ranks "
+        f"{names[a]} against {names[b]}: {numbers['observed']:.1%} of clicks on the former, "
+        f"{numbers['expected']:.1%} expected."
+    )
+    advice = (
+        "Try curve='auto' or 'direct'; if the misfit stays, the position-based model itself is in "
+        "doubt: split by segment, or filter more (--same, --where)."
+    )
+    return Check("fit", verdict, words, advice if verdict != GOOD else "", numbers)
+
+
+def _sufficiency(counts: Counts, base: Fitted, options: Options) -> Check:
+    """Does one parameter a rank say more than the curve?"""
+    from scipy.special import chdtrc
+
+    direct = fit(counts.pool(), replace(options, curve="direct"))
+    inside = direct.likelihood.ranks
+    basis = base.curve.basis(base.likelihood.ranks)[np.searchsorted(base.likelihood.ranks, inside)]
+    basis = basis[:, basis.any(axis=0)]
+    from rankdrift.maximise import maximise
+
+    curve = maximise(direct.likelihood, basis)
+    df = len(direct.fit.free) - len(curve.free)
+    if df <= 0:
+        return Check("curve", GOOD, "The curve has a parameter for every rank.")
+    gain = 2 * (direct.fit.log_likelihood - curve.log_likelihood)
+    # Clicks of one pair are not independent: scale by how much more than the model they vary.
+    scores = direct.likelihood.bucket_scores(direct.fit.theta)[:, direct.fit.free]
+    variance = np.einsum("gi,gi->i", scores, scores)
+    scale = float((variance / np.diag(direct.fit.information)).mean()) or 1.0
+    scale = max(scale, 1.0)
+    p_value = float(chdtrc(df, gain / scale))
+    off = direct.fit.theta - curve.theta
+    weight = np.diag(direct.likelihood.information(direct.fit.theta))
+    beyond = float(np.sqrt(max(0.0, (weight * off**2).sum() / weight.sum() - df / weight.sum())))
+    numbers = {"statistic": gain, "df": df, "p_value": p_value, "beyond_noise": beyond}
+    sure = p_value < SURE and beyond > MATTERS / 2
+    verdict = SERIOUS if sure and beyond > MATTERS else CAUTION if p_value < LIKELY else GOOD
+    return Check(
+        "curve", verdict,
+        f"One parameter a rank against {base.curve}: p = {p_value:.2g}; beyond noise they differ by "
+        f"{beyond:.1%} on average.",
+        "The curve is too stiff: use curve='auto', more knots, or a period." if verdict != GOOD else "",
+        numbers,
+    )  # fmt: skip
+
+
+def _support(counts: Counts, base: Fitted) -> Check:
+    from rankdrift.estimation import supported
+
+    weak = base.likelihood.ranks[~supported(base)]
+    linked = connection(counts.pool())
+    numbers = {"weak": weak.tolist(), "unconnected": list(linked.alone),
+               "blocks": [list(b) for b in linked.blocks]}  # fmt: skip
+    share = len(weak) / base.likelihood.size
+    verdict = SERIOUS if share > 0.5 else CAUTION if share > 0 else GOOD
+    words = f"{base.likelihood.size - len(weak)} of {base.likelihood.size} ranks are well supported"
+    words += f"; thin: {ranges(weak.tolist())}." if len(weak) else "."
+    advice = "Add days, use fewer knots, or stop at a smaller --max-rank." if share else ""
+    return Check("support", verdict, words, advice, numbers)
+
+
+def _period(counts: Counts, base: Fitted, options: Options) -> Check:
+    from rankdrift.choose import find_period
+
+    period, gain = find_period(base)
+    numbers = {"period": period, "gain": gain}
+    told = base.curve.parts[1:] and base.curve.parts[1].numbers
+    if period is None or told == (period,):
+        return Check("period", GOOD, "No further period in the curve.", "", numbers)
+    return Check(
+        "period", CAUTION,
+        f"Propensities repeat every {period} ranks (BIC better by {gain:.0f}): results seem to be "
+        f"loaded or paged {period} at a time.",
+        f"Use curve='auto' or 'loglog + periodic({period})'.", numbers,
+    )  # fmt: skip
+
+
+def _segments(counts: Counts, options: Options) -> Check:
+    from rankdrift.segments import estimate_by
+
+    found = estimate_by(counts, counts.segment_columns, options).difference
+    assert found
+    numbers = {"statistic": found.statistic, "df": found.df, "p_value": found.p_value,
+               "spread": found.spread}  # fmt: skip
+    differ = found.p_value < SURE and found.spread > MATTERS / 2
+    verdict = CAUTION if differ else GOOD
+    by = ",".join(counts.segment_columns)
+    return Check(
+        "segments", verdict,
+        f"Segments by {by} have the same curve with p = {found.p_value:.2g}; beyond noise they "
+        f"differ by {found.spread:.1%}.",
+        f"Give each its own curve: --by {by}." if differ else "", numbers,
+    )  # fmt: skip

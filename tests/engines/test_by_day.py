@@ -1,0 +1,222 @@
+"""One counts file a day: together they are the harvest of the whole log, and only what changed is
+counted again."""
+
+import datetime
+import os
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from engines.compare import assert_same, random_log, with_holes, write_parquet
+from oracle.harvest_oracle import from_events, from_lists, tally
+from rankdrift.counts import Counts, merge
+from rankdrift.harvesting import harvest, harvest_by_day
+
+UTC = datetime.UTC
+
+
+def many_days(seed, days=7, rows=None):
+    """A log whose searches are spread over some days, its rows in order of time."""
+    rows = rows or random_log(seed, searches=300)
+    first = datetime.datetime(2024, 2, 26, 1, tzinfo=UTC)
+    moments = [first + i * datetime.timedelta(days=days) / len(rows) for i in range(len(rows))]
+    return [{**row, "on": moment} for row, moment in zip(rows, moments, strict=True)]
+
+
+def by_day(engine, source, folder, **options):
+    """(the files, those counted now, the merged counts)."""
+    log = engine.read(source, **options)
+    counted = []
+    files = harvest_by_day(
+        log, folder, each=lambda day, path, done: counted.extend([] if done else [path.stem])
+    )
+    merged = merge(map(Counts.load, files))
+    assert merged.equals(harvest(log))
+    return files, counted, merged
+
+
+def to_day(row):
+    return row["on"].date().isoformat() if row["on"] else "undated"
+
+
+DAY_TYPES = {
+    "date": (pa.date32(), datetime.datetime.date),
+    "timestamp": (pa.timestamp("us"), lambda m: m.replace(tzinfo=None)),
+    "instant": (pa.timestamp("ms", "UTC"), lambda m: m),
+    "text": (pa.string(), lambda m: m.isoformat()),
+    "epoch": (pa.int64(), lambda m: int(m.timestamp() * 1000)),
+}
+
+
+@pytest.mark.parametrize("time_zone", [None, "America/New_York"])
+@pytest.mark.parametrize("kind", DAY_TYPES)
+@pytest.mark.parametrize("files", ["one", "per day", "mixed"])
+def test_days_merged_are_the_whole(engine, tmp_path, files, kind, time_zone):
+    if engine.name == "spark" and (files != "one") and kind not in ("date", "instant"):
+        pytest.skip("Spark reads files of every kind alike; two kinds are enough")
+    type_, change = DAY_TYPES[kind]
+    rows = with_holes(many_days(1), 1, 0.03, ["on", "device", "rank", "query"])
+    for i, row in enumerate(rows):
+        name = {"one": "all", "per day": to_day(row), "mixed": i % 3}[files]
+        row["file"] = str(name)
+    parts = {}
+    for row in rows:
+        row["on"] = row["on"] and change(row["on"])
+        parts.setdefault(row.pop("file"), []).append(row)
+    for name, part in parts.items():
+        write_parquet(tmp_path / "log" / f"{name}.parquet", part, on=type_)
+    options = {"day": "on", "segment": "device", "time_zone": time_zone}
+    written, counted, merged = by_day(engine, tmp_path / "log", tmp_path / "counts", **options)
+    expected = tally(rows, **options)
+    assert_same(merged, expected)
+    assert len(written) == len(counted) >= 8 and written[0].stem == "undated"
+    assert {path.stem for path in written} >= expected.days
+
+
+def test_days_of_one_file_of_text(engine, tmp_path):
+    rows = with_holes(many_days(2), 2, 0.03, ["on", "device"])
+    path = tmp_path / "log.csv"
+    lines = [",".join("" if v is None else str(v) for v in row.values()) for row in rows]
+    path.write_text("\n".join([",".join(rows[0]), *lines]) + "\n")
+    _, _, merged = by_day(engine, path, tmp_path / "counts", day="on", segment="device")
+    assert_same(merged, tally(rows, day="on", segment="device"))
+
+
+def test_days_of_searches_with_repeats(engine, tmp_path):
+    rows = many_days(3)
+    rows += [{**row, "rank": row["rank"] + 6} for row in rows[::11]] + rows[::13]
+    path = write_parquet(tmp_path / "log.parquet", rows, on=pa.timestamp("us", "UTC"))
+    options = {"day": "on", "search": "sid", "dedupe": True}
+    assert_same(by_day(engine, path, tmp_path / "counts", **options)[2], tally(rows, **options))
+
+
+def test_days_of_lists(engine, tmp_path):
+    searches = {}
+    for row in many_days(4):
+        found = searches.setdefault(row["sid"], {**row, "results": [], "picked": []})
+        found["results"].append(row["doc"])
+        found["picked"] += [row["doc"]] * row["click"] + ["stray"] * (row["price"] == 12.0)
+    rows = list(searches.values())
+    long, outside = from_lists(rows, "results", "picked")
+    types = {"results": pa.list_(pa.string()), "picked": pa.list_(pa.string())}
+    path = write_parquet(tmp_path / "log.parquet", rows, on=pa.timestamp("us", "UTC"), **types)
+    merged = by_day(engine, path, tmp_path / "counts", day="on", shown="results", clicked="picked")[
+        2
+    ]
+    assert_same(merged, tally(long, day="on", outside=outside))
+
+
+@pytest.mark.parametrize("files", ["one", "per day", "mixed"])
+def test_a_click_after_midnight_belongs_to_what_was_shown_before(engine, tmp_path, files):
+    rows = []
+    for row in many_days(5):
+        click = row.pop("click")
+        rows.append({**row, "kind": "impression"})
+        if click:  # up to eight hours later
+            later = row["on"] + datetime.timedelta(hours=row["rank"] + 2)
+            rows.append({**row, "kind": "click", "on": later})
+    crossing = [r for r in rows if r["kind"] == "click" and r["on"].hour < 3]
+    assert crossing
+    parts = {}
+    for i, row in enumerate(rows):
+        name = {"one": "all", "per day": to_day(row), "mixed": i % 3}[files]
+        parts.setdefault(name, []).append(row)
+    for name, part in parts.items():
+        write_parquet(tmp_path / "log" / f"{name}.parquet", part, on=pa.timestamp("us", "UTC"))
+    long, outside = from_events(rows, search="sid", event="kind")
+    options = {"day": "on", "search": "sid"}
+    merged = by_day(engine, tmp_path / "log", tmp_path / "counts", event="kind", **options)[2]
+    assert_same(merged, tally(long, outside=outside, **options))
+
+
+# -- what changed, and nothing else ----------------------------------------------------------------
+
+
+@pytest.fixture
+def day_files(tmp_path):
+    parts = {}
+    for row in many_days(6, days=3):
+        parts.setdefault(to_day(row), []).append({**row, "on": row["on"].date()})
+    for name, part in parts.items():
+        write_parquet(tmp_path / "log" / f"{name}.parquet", part)
+    return tmp_path / "log"
+
+
+def test_days_that_did_not_change_are_left_alone(engine, tmp_path, day_files):
+    counts = tmp_path / "counts"
+    days = sorted(path.stem for path in day_files.iterdir())
+    files, counted, _ = by_day(engine, day_files, counts, day="on")
+    assert counted == days
+    before = {path: path.stat().st_mtime_ns for path in files}
+    assert by_day(engine, day_files, counts, day="on")[1] == []
+    assert {path: path.stat().st_mtime_ns for path in files} == before
+    # a file that changes, a counts file that is damaged, one that is gone
+    os.utime(day_files / f"{days[1]}.parquet", (1, 1))
+    assert by_day(engine, day_files, counts, day="on")[1] == [days[1]]
+    (counts / f"{days[0]}.parquet").write_bytes(b"PAR1")
+    (counts / f"{days[2]}.parquet").unlink()
+    assert by_day(engine, day_files, counts, day="on")[1] == [days[0], days[2]]
+    # another day comes
+    more = [{**row, "on": datetime.date(2024, 5, 1)} for row in random_log(7)]
+    write_parquet(day_files / "more.parquet", more)
+    assert by_day(engine, day_files, counts, day="on")[1] == ["2024-05-01"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"max_rank": 4}, {"where": "device = 'web'"}, {"segment": "device"}, {"same": "price"}],
+    ids=str,
+)
+def test_other_options_count_again(duckdb_engine, tmp_path, day_files, options):
+    by_day(duckdb_engine, day_files, tmp_path / "counts", day="on")
+    counted = by_day(duckdb_engine, day_files, tmp_path / "counts", day="on", **options)[1]
+    assert len(counted) == 4
+
+
+def test_a_moved_folder_is_the_same_input(duckdb_engine, tmp_path, day_files):
+    by_day(duckdb_engine, day_files, tmp_path / "counts", day="on")
+    moved = day_files.rename(tmp_path / "moved")
+    assert by_day(duckdb_engine, moved, tmp_path / "counts", day="on")[1] == []
+
+
+def test_days_of_a_table(duckdb_engine, tmp_path):
+    rows = with_holes(many_days(8), 8, 0.03, ["on"])
+    path = write_parquet(tmp_path / "log.parquet", rows, on=pa.timestamp("us"))
+    with duckdb.connect(tmp_path / "log.duckdb") as con:
+        con.execute(f"CREATE TABLE log AS FROM read_parquet('{path}')")
+    merged = by_day(duckdb_engine, tmp_path / "log.duckdb", tmp_path / "counts", day="on")[2]
+    assert_same(merged, tally(rows, day="on"))
+
+
+def test_days_of_folders_whose_columns_differ(duckdb_engine, tmp_path):
+    rows = []
+    for i, row in enumerate(many_days(9, days=2)):
+        doc = str(int(row["doc"], 36) % 10)
+        rows.append({**row, "on": row["on"].date(), "doc": doc, "n": i})
+    for day in {row["on"] for row in rows}:
+        part = [{k: v for k, v in row.items() if k != "on"} for row in rows if row["on"] == day]
+        types = {}
+        if day.day == 26:  # numbers, another order, and a column less
+            part = [dict(reversed([*row.items()][:-1])) | {"doc": int(row["doc"])} for row in part]
+            types = {"doc": pa.int64(), "rank": pa.int64()}
+        write_parquet(tmp_path / "log" / f"on={day}" / "x.parquet", part, n=pa.int64(), **types)
+    merged = by_day(duckdb_engine, tmp_path / "log", tmp_path / "counts", day="on")[2]
+    assert_same(merged, tally(rows, day="on"))
+
+
+@pytest.mark.parametrize(
+    "odd", ["0001-01-01", "1899-12-31", "3000-01-01", "9999-12-31", "10000-01-01", "infinity"]
+)
+@pytest.mark.parametrize("type_", ["TIMESTAMP", "TIMESTAMPTZ", "VARCHAR"])
+def test_times_that_stand_for_none_have_no_day(duckdb_engine, tmp_path, type_, odd):
+    with duckdb.connect(tmp_path / "log.duckdb") as con:
+        con.execute("SET TimeZone = 'UTC'")
+        con.execute(
+            "CREATE TABLE log AS SELECT 'q' AS query, 'd' AS doc, i AS rank, i % 2 AS click,"
+            f" CAST(CASE WHEN i < 4 THEN '2024-02-29' ELSE '{odd}' END AS {type_}) AS day"
+            " FROM range(1, 7) AS t(i)"
+        )
+    files, _, merged = by_day(duckdb_engine, tmp_path / "log.duckdb", tmp_path / "counts")
+    assert [path.stem for path in files] == ["undated", "2024-02-29"]
+    assert merged.funnel.dropped["no_day"].rows == merged.funnel.used.rows == 3

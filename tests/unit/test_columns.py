@@ -1,0 +1,148 @@
+import pytest
+
+from rankdrift.columns import NEEDED, OPTIONAL, SYNONYMS, Column, Roles, assign, guess, plain
+from rankdrift.errors import BadOption, MissingColumns
+
+
+def columns(**kinds):
+    """Columns by name and kind; two underscores go down into a struct."""
+    found = [Column(tuple(name.split("__")), kind) for name, kind in kinds.items()]
+    return {column.name: column for column in found}
+
+
+LONG = columns(query="text", doc="text", rank="int", click="int")
+LIST = columns(query="text", results="list", clicked="list")
+EVENTS = columns(
+    user_query="text", query_id="text", action_name="text", timestamp="timestamp",
+    event_attributes__object__object_id="text", event_attributes__position__ordinal="int",
+)  # fmt: skip
+
+
+def roles(found, layout="auto", **given):
+    return assign(found, given, layout)[0]
+
+
+@pytest.mark.parametrize("name", ["Item ID", "item_id", "itemId", "ITEM-ID", "item.id"])
+def test_names_are_compared_without_case_and_punctuation(name):
+    found = columns(x="text") | {name: Column((name,), "text")}
+    assert (guess("doc", found.values()) == name) == ("." not in name)
+    assert plain("Item ID") == plain("item_id") == plain("itemId")
+
+
+@pytest.mark.parametrize("role", SYNONYMS)
+def test_every_synonym_is_guessed(role):
+    kind = "list" if role in ("shown", "clicked") else "text"
+    for word in SYNONYMS[role]:
+        assert guess(role, [Column(tuple(word.split(".")), kind)]) == word
+    words = [plain(word) for word in SYNONYMS[role]]
+    known_twice = {"docid", "itemid"}
+    assert {word for word in words if words.count(word) > 1} <= known_twice
+
+
+def test_the_better_word_wins_whatever_the_order():
+    some = [Column(("position",), "int"), Column(("rank",), "int"), Column(("pos",), "int")]
+    assert guess("rank", some) == guess("rank", some[::-1]) == "rank"
+    assert guess("rank", some, taken=["rank"]) == "position"
+
+
+def test_of_two_columns_of_one_plain_name_the_first_is_taken():
+    assert guess("doc", [Column(("item_id",), "text"), Column(("itemId",), "text")]) == "item_id"
+
+
+def test_a_column_of_the_wrong_kind_is_not_guessed():
+    assert guess("click", [Column(("clicked",), "list"), Column(("clicks",), "int")]) == "clicks"
+    assert guess("shown", [Column(("results",), "int")]) is None
+    assert guess("shown", [Column(("results",), "text")]) is None
+    assert guess("doc", [Column(("doc",), "nested")]) is None
+
+
+def test_layouts_are_told_apart_by_their_columns():
+    assert roles(LONG).layout == "long"
+    assert roles(LIST).layout == "list"
+    assert roles(EVENTS).layout == "events"
+    both = LONG | LIST
+    assert roles(both).layout == "long"
+    assert roles(both, shown="results", rank=None).layout == "list"
+    assert roles(both, layout="list").layout == "list"
+
+
+def test_events_of_opensearch_are_read_as_they_come():
+    found = roles(EVENTS)
+    assert found.query == ("user_query",)
+    assert found.search == "query_id"
+    assert found.doc == "event_attributes.object.object_id"
+    assert found.rank == "event_attributes.position.ordinal"
+    assert (found.event, found.day) == ("action_name", "timestamp")
+
+
+def test_a_query_id_is_no_search_in_a_long_log():
+    found = roles(LONG | columns(query_id="text", session_id="text"))
+    assert found.search is None
+    assert roles(LONG | columns(search_id="text")).search == "search_id"
+
+
+def test_what_was_guessed_is_told_apart_from_what_was_named():
+    found, guessed = assign(LONG | columns(date="date", price="float"), {"doc": "price"}, "auto")
+    assert found.doc == "price"
+    assert guessed == {"query": "query", "rank": "rank", "click": "click", "day": "date"}
+
+
+def test_an_empty_name_means_that_there_is_none():
+    more = LONG | columns(date="date", search_id="text")
+    found = roles(more, day="", search="", same=(), segment=None)
+    assert (found.day, found.search, found.same, found.segment) == (None, None, (), ())
+    with pytest.raises(MissingColumns, match="--doc"):
+        roles(more, doc="")
+
+
+def test_pages_and_segments_are_never_guessed():
+    found = roles(LONG | columns(page="int", segment="text", same="text"))
+    assert (found.page, found.segment, found.same) == (None, (), ())
+
+
+def test_one_column_may_be_named_for_two_roles():
+    found = roles(LONG, query=("query", "doc"), doc="doc", segment="query")
+    assert found.query == ("query", "doc") and found.doc == "doc" and found.segment == ("query",)
+    assert found.used() == ["query", "doc", "rank", "click"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("quary", "Did you mean 'query'?"), ("QUERY", "Did you mean 'query'?"), ("zzz", "")],
+)
+def test_a_name_that_is_not_there(name, hint):
+    with pytest.raises(MissingColumns) as error:
+        roles(LONG, query=(name,))
+    assert f"no column {name!r} (asked for by query).{hint and ' ' + hint} Its" in str(error.value)
+    assert "'query', 'doc', 'rank', 'click'" in str(error.value)
+
+
+def test_many_columns_are_not_all_listed():
+    many = {f"c{i}": Column((f"c{i}",), "int") for i in range(30)}
+    for given in ({"doc": "x"}, {}):
+        with pytest.raises(MissingColumns, match=r"'c19' and 10 more\."):
+            assign(many, given, "auto")
+
+
+@pytest.mark.parametrize(
+    ("layout", "given", "fact"),
+    [
+        ("long", {"shown": "results"}, "shown goes with a log of layout list, not long"),
+        ("events", {"clicked": "clicked"}, "clicked goes with a log of layout list"),
+        ("list", {"event": "query"}, "event goes with a log of layout events, not list"),
+    ],
+)
+def test_a_role_of_another_layout_is_refused(layout, given, fact):
+    with pytest.raises(BadOption, match=fact):
+        assign(LONG | LIST, given, layout)
+
+
+def test_needed_roles_are_fields_of_roles():
+    names = set(vars(Roles(query=("q",))))
+    for layout in NEEDED:
+        assert {*NEEDED[layout], *OPTIONAL[layout]} <= names & set(SYNONYMS)
+
+
+def test_roles_as_plain_values():
+    found = Roles(query=("a", "b"), doc="d", same=("p",))
+    assert found.to_dict() == {"query": ["a", "b"], "doc": "d", "same": ["p"]}

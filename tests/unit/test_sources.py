@@ -1,0 +1,146 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from rankdrift.errors import BadLog, BadOption
+from rankdrift.sources import Files, Frame, Table, find
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("b.parquet", "a.parquet", "sub/c.PARQUET", "sub/_tmp/d.parquet", ".e.parquet",
+                 "readme.txt", "_SUCCESS"):  # fmt: skip
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return tmp_path
+
+
+def names(files):
+    return list(files.names.values())
+
+
+def test_a_folder_is_its_log_files_in_order_without_hidden_ones(folder):
+    found = find(folder)
+    assert names(found) == ["a.parquet", "b.parquet", "sub/c.PARQUET"]
+    assert found.format == "parquet"
+
+
+def test_a_format_given_takes_every_file(folder):
+    found = find(folder, format="csv")
+    assert names(found) == ["a.parquet", "b.parquet", "readme.txt", "sub/c.PARQUET"]
+    assert found.format == "csv"
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        ("x.parquet", "parquet"), ("x.pq", "parquet"), ("x.snappy.parquet", "parquet"),
+        ("x.csv", "csv"), ("x.tsv.gz", "csv"), ("X.CSV.GZ", "csv"),
+        ("x.jsonl", "json"), ("x.ndjson.zst", "json"), ("x.json", "json"),
+    ],
+)  # fmt: skip
+def test_formats_by_name(tmp_path, name, format):
+    (tmp_path / name).touch()
+    assert find(tmp_path / name).format == format
+
+
+def test_globs_lists_and_repeats(folder):
+    assert names(find(str(folder / "*.parquet"))) == ["a.parquet", "b.parquet"]
+    assert len(find(str(folder / "**" / "*.parquet")).paths) >= 2
+    several = [folder / "b.parquet", str(folder / "*.parquet"), folder / "sub"]
+    assert names(find(several)) == ["b.parquet", "a.parquet", "sub/c.PARQUET"]
+
+
+def test_a_name_with_brackets_is_a_name_first(folder):
+    (folder / "a[bc].parquet").touch()
+    (folder / "ab.parquet").touch()
+    assert names(find(folder / "a[bc].parquet")) == ["a[bc].parquet"]
+
+
+def test_a_path_from_home(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder))
+    assert names(find("~/a.parquet")) == ["a.parquet"]
+
+
+def test_addresses_are_left_to_the_engine():
+    assert find("s3://bucket/*.parquet").paths == ("s3://bucket/*.parquet",)
+
+
+def test_a_database_is_a_table(tmp_path):
+    (tmp_path / "x.duckdb").touch()
+    assert find(tmp_path / "x.duckdb", table="t") == Table(str(tmp_path / "x.duckdb"), "t")
+    (tmp_path / "y.db").touch()
+    with pytest.raises(BadLog, match="one DuckDB file"):
+        find([tmp_path / "x.duckdb", tmp_path / "y.db"])
+
+
+def test_a_table_in_memory():
+    class Arrow:
+        def __arrow_c_stream__(self):
+            raise AssertionError("not read yet")
+
+    table = Arrow()
+    assert find(table) == Frame(table)
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "error", "words"),
+    [
+        ("a.parquett", {}, BadLog, "No file 'a.parquett'. Did you mean 'a.parquet'?"),
+        ("*.csv", {}, BadLog, "No file '*.csv'."),
+        ("no/a.parquet", {}, BadLog, "folder does not exist"),
+        ("readme.txt", {}, BadLog, "Cannot tell the format"),
+        ("sub/_tmp/empty", {}, BadLog, "No log files in the folder"),
+        ([], {}, BadOption, "No log was named"),
+        (7, {}, BadOption, "from a int"),
+        (b"a.parquet", {}, BadOption, "from a bytes"),
+        ("a.parquet", {"format": "cvs"}, BadOption, "Did you mean 'csv'?"),
+        ("a.parquet", {"table": "t"}, BadOption, "--table"),
+    ],
+    ids=str,
+)
+def test_what_is_not_there_or_not_a_source(folder, monkeypatch, source, options, error, words):
+    (folder / "sub/_tmp/empty").mkdir()
+    monkeypatch.chdir(folder)
+    with pytest.raises(error) as raised:
+        find(source, **options)
+    assert words in str(raised.value)
+
+
+def test_mixed_formats_are_refused_with_an_example_of_each(folder):
+    (folder / "more.csv").touch()
+    with pytest.raises(BadLog, match=r"csv \(.*more\.csv\), parquet \(.*a\.parquet\)"):
+        find(folder)
+
+
+def test_the_fingerprint_follows_the_files_not_where_they_are(folder):
+    files = find(folder)
+    before = files.fingerprint()
+    assert files.fingerprint(files.paths) == before
+    assert files.fingerprint(files.paths[:1]) != before
+    moved = folder.rename(folder.with_name("moved"))
+    assert find(moved).fingerprint() == before
+    os.utime(moved / "b.parquet", (1, 1))
+    assert find(moved).fingerprint() != before
+    a_only = find(moved).paths[:1]
+    assert find(moved).fingerprint(a_only) == Files(find(moved).paths, "x").fingerprint(a_only)
+
+
+def test_a_longer_file_has_another_fingerprint(tmp_path):
+    path = Path(tmp_path, "x.csv")
+    path.write_text("a")
+    os.utime(path, (1, 1))
+    before = find(path).fingerprint()
+    path.write_text("ab")
+    os.utime(path, (1, 1))
+    assert find(path).fingerprint() != before
+
+
+def test_the_fingerprint_of_a_file_that_went_away(tmp_path):
+    (tmp_path / "x.csv").touch()
+    files = find(tmp_path)
+    (tmp_path / "x.csv").unlink()
+    with pytest.raises(BadLog, match=r"x\.csv"):
+        files.fingerprint()
