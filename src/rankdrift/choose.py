@@ -1,9 +1,9 @@
 """curve="auto": knots, and a period if there is one, chosen from the data.
 
-Starting from the paper's knots, look for the one addition that the data ask for most loudly (a
-score test, so that nothing has to be refitted to try it), add it if it pays by BIC, refit, and go
-on; then take away what no longer pays. A period, such as results loaded 40 at a time, is tried
-the same way. Candidates are many, so each must also pay for having been picked among them.
+The paper's knots stay. On top of them, look for the one addition that the data ask for most
+loudly (a score test, so that nothing has to be refitted to try it), add it if it pays by BIC,
+refit, and go on; then take away what no longer pays. A period, such as results loaded 40 at a
+time, is tried the same way. Candidates are many, so each must also pay for having been picked.
 """
 
 from collections.abc import Callable
@@ -37,17 +37,19 @@ class _State:
 def choose_curve(counts: "Counts", options: "Options") -> Curve:
     from rankdrift.estimation import fit
 
-    first = fit(counts, replace(options, curve=_loglog(_coarse(counts))))
+    first = fit(counts, replace(options, curve=_first(counts, options)))
     terms, ranks = first.likelihood, first.likelihood.ranks
     price = np.log(max(terms.weight, 2.0))
+    kept = set(first.curve.parts[0].numbers)
 
-    def state(curve: Curve, start: Floats | None = None) -> _State | None:
+    def state(curve: Curve) -> _State | None:
         try:
             basis = curve.basis(ranks)
             found = maximise(terms, basis)
         except ValueError:  # more freedom than the data can bear
             return None
-        picks = 2 * np.log(len(_candidates(ranks))) * max(0, len(curve.parts[0].numbers) - 2)
+        added = len(set(curve.parts[0].numbers) - kept)
+        picks = 2 * np.log(len(_candidates(ranks))) * added
         if len(curve.parts) > 1:
             picks += 2 * np.log(len(PERIODS))
         return _State(curve, found, price * len(found.free) + picks - 2 * found.log_likelihood)
@@ -57,23 +59,28 @@ def choose_curve(counts: "Counts", options: "Options") -> Curve:
     now = _with_period(now, terms, state)
     now = _grow(now, terms, state)
     now = _with_period(now, terms, state)
-    return _shrink(now, state).curve
+    return _shrink(now, kept, state).curve
 
 
-State = Callable[..., _State | None]
+State = Callable[[Curve], _State | None]
 
 
 def _loglog(knots: tuple[int, ...], *more: Part) -> Curve:
     return Curve((Part("loglog", knots), *more))
 
 
-def _coarse(counts: "Counts") -> tuple[int, ...]:
-    """A start that needs little data: the ends of what pairs moved between, and the middle."""
-    rank = counts.pairs.shown[counts.pairs.shown > 0] >> 1
-    both = np.concatenate([rank, counts.comparisons.clicked, counts.comparisons.other])
-    low, high = int(both.min()), int(both.max())
-    middle = int(round(float(np.sqrt(low * high))))
-    return tuple(sorted({low, middle, high}))
+def _first(counts: "Counts", options: "Options") -> Curve:
+    """The paper's knots, or where the data cannot bear them the ends and the middle."""
+    from rankdrift.errors import NotConverged, NotIdentified
+    from rankdrift.estimation import fit
+
+    try:
+        return fit(counts, replace(options, curve="loglog")).curve
+    except (NotConverged, NotIdentified):
+        rank = counts.pairs.shown[counts.pairs.shown > 0] >> 1
+        seen = np.concatenate([rank, counts.comparisons.clicked, counts.comparisons.other])
+        low, high = int(seen.min()), int(seen.max())
+        return _loglog(tuple(sorted({low, round(float(np.sqrt(low * high))), high})))
 
 
 def _candidates(ranks: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -83,12 +90,13 @@ def _candidates(ranks: NDArray[np.int32]) -> NDArray[np.int32]:
     # Batches end on round numbers more often than not.
     tens = np.concatenate([np.arange(10, ranks[-1], 10), np.arange(11, ranks[-1], 10)])
     both = np.union1d(steps, tens)
-    return both[(both > ranks[0]) & (both < ranks[-1])].astype(np.int32)
+    inside: NDArray[np.int32] = both[(both > ranks[0]) & (both < ranks[-1])].astype(np.int32)
+    return inside
 
 
-def _score_tests(now: _State, terms: Likelihood, columns: list[Floats]) -> list[float]:
+def _score_tests(fit: Fit, terms: Likelihood, columns: list[Floats]) -> list[float]:
     """For each set of columns (R, c): the gain in 2 log L of adding it, to first order."""
-    theta, basis = now.fit.theta, now.fit.basis[:, now.fit.free]
+    theta, basis = fit.theta, fit.basis[:, fit.free]
     gradient, information = terms.gradient(theta), terms.information(theta)
     cross = information @ basis
     inner = np.linalg.inv(basis.T @ cross)
@@ -112,7 +120,7 @@ def _grow(now: _State, terms: Likelihood, state: State) -> _State:
             break
         # A bend at k: in the span once k is a knot, whatever the other knots are.
         bends = [np.maximum(0.0, logs - np.log(k))[:, None] for k in free]
-        gains = _score_tests(now, terms, bends)
+        gains = _score_tests(now.fit, terms, bends)
         best = free[int(np.argmax(gains))]
         tried = state(_loglog(tuple(sorted((*knots, best))), *now.curve.parts[1:]))
         if tried is None or tried.cost >= now.cost:
@@ -128,28 +136,35 @@ def _with_jump(now: _State, terms: Likelihood, state: State) -> _State | None:
     ranks, knots = terms.ranks, now.curve.parts[0].numbers
     at = [int(r) for r in ranks[1:-2]]
     steps = [(ranks > r).astype(float)[:, None] for r in at]
-    best = at[int(np.argmax(_score_tests(now, terms, steps)))]
+    best = at[int(np.argmax(_score_tests(now.fit, terms, steps)))]
     return state(_loglog(tuple(sorted({*knots, best, best + 1})), *now.curve.parts[1:]))
 
 
 def _with_period(now: _State, terms: Likelihood, state: State) -> _State:
     if len(now.curve.parts) > 1:
         return now
-    ranks = terms.ranks
-    periods = [n for n in PERIODS if 3 * n <= len(ranks)]
-    if not periods:
+    best, gain = best_period(now.fit, terms)
+    if best is None or gain <= 0:
         return now
-    columns = [np.eye(n)[(ranks - 1) % n][:, 1:] for n in periods]
-    gains = np.array(_score_tests(now, terms, columns)) - np.log(max(terms.weight, 2.0)) * (
-        np.array(periods) - 1
-    )
-    best = periods[int(np.argmax(gains))]
     tried = state(_loglog(now.curve.parts[0].numbers, Part("periodic", (best,))))
     return tried if tried is not None and tried.cost < now.cost else now
 
 
-def _shrink(now: _State, state: State) -> _State:
-    """Take knots away, the least useful first, while that pays."""
+def best_period(fit: Fit, terms: Likelihood) -> tuple[int | None, float]:
+    """The period that would gain most on top of a fit, and by how much BIC would improve."""
+    ranks = terms.ranks
+    periods = [n for n in PERIODS if 3 * n <= len(ranks)]
+    if not periods:
+        return None, 0.0
+    columns = [np.eye(n)[(ranks - 1) % n][:, 1:] for n in periods]
+    cost = np.log(max(terms.weight, 2.0)) * (np.array(periods) - 1) + 2 * np.log(len(PERIODS))
+    gains = np.array(_score_tests(fit, terms, columns)) - cost
+    best = int(np.argmax(gains))
+    return periods[best], float(gains[best])
+
+
+def _shrink(now: _State, kept: set[int], state: State) -> _State:
+    """Take added knots away, the least useful first, while that pays."""
     while True:
         knots, more = now.curve.parts[0].numbers, now.curve.parts[1:]
         tries = [state(_loglog(tuple(k for k in knots if k != out), *more)) for out in knots[1:-1]]

@@ -13,7 +13,7 @@ import numpy as np
 from rankdrift.counts import Counts
 from rankdrift.curves import Curve, Part
 from rankdrift.errors import RankdriftError
-from rankdrift.estimation import Fitted, Options, fit
+from rankdrift.estimation import Fitted, Options, fit, supported_ranks
 from rankdrift.identify import connection, ranges
 from rankdrift.likelihood import Floats
 from rankdrift.uncertainty import bucket_moves, spread_of
@@ -61,7 +61,7 @@ def diagnose(counts: Counts, *, curve: str = "loglog", reference: int = 1) -> Di
         lambda: _goodness(base),
         lambda: _sufficiency(counts, base, options),
         lambda: _support(counts, base),
-        lambda: _period(counts, base, options),
+        lambda: _period(base),
     ]
     if counts.segment_columns:
         checks.append(lambda: _segments(counts, options))
@@ -249,8 +249,8 @@ def _goodness(base: Fitted) -> Check:
     verdict = SERIOUS if p_value < SURE and far else CAUTION if p_value < LIKELY else GOOD
     names = [ranges(range(first, min(last, int(terms.ranks[-1])) + 1)) for first, last in BLOCKS]
     words = (
-        f"Wins between blocks of ranks fit the model with p = {p_value:.2g}; furthest off are ranks "
-        f"{names[a]} against {names[b]}: {numbers['observed']:.1%} of clicks on the former, "
+        f"Wins between blocks of ranks fit the model with p = {p_value:.2g}; furthest off are "
+        f"ranks {names[a]} against {names[b]}: {numbers['observed']:.1%} of clicks on the former, "
         f"{numbers['expected']:.1%} expected."
     )
     advice = (
@@ -289,17 +289,15 @@ def _sufficiency(counts: Counts, base: Fitted, options: Options) -> Check:
     verdict = SERIOUS if sure and beyond > MATTERS else CAUTION if p_value < LIKELY else GOOD
     return Check(
         "curve", verdict,
-        f"One parameter a rank against {base.curve}: p = {p_value:.2g}; beyond noise they differ by "
-        f"{beyond:.1%} on average.",
-        "The curve is too stiff: use curve='auto', more knots, or a period." if verdict != GOOD else "",
+        f"One parameter a rank against {base.curve}: p = {p_value:.2g}; beyond noise they differ "
+        f"by {beyond:.1%} on average.",
+        "" if verdict == GOOD else "The curve is too stiff: use curve='auto' or more knots.",
         numbers,
     )  # fmt: skip
 
 
 def _support(counts: Counts, base: Fitted) -> Check:
-    from rankdrift.estimation import supported
-
-    weak = base.likelihood.ranks[~supported(base)]
+    weak = base.likelihood.ranks[~supported_ranks(base)]
     linked = connection(counts.pool())
     numbers = {"weak": weak.tolist(), "unconnected": list(linked.alone),
                "blocks": [list(b) for b in linked.blocks]}  # fmt: skip
@@ -311,13 +309,12 @@ def _support(counts: Counts, base: Fitted) -> Check:
     return Check("support", verdict, words, advice, numbers)
 
 
-def _period(counts: Counts, base: Fitted, options: Options) -> Check:
-    from rankdrift.choose import find_period
+def _period(base: Fitted) -> Check:
+    from rankdrift.choose import best_period
 
-    period, gain = find_period(base)
+    period, gain = best_period(base.fit, base.likelihood)
     numbers = {"period": period, "gain": gain}
-    told = base.curve.parts[1:] and base.curve.parts[1].numbers
-    if period is None or told == (period,):
+    if period is None or gain <= 0:
         return Check("period", GOOD, "No further period in the curve.", "", numbers)
     return Check(
         "period", CAUTION,

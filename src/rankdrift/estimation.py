@@ -167,7 +167,7 @@ def describe(counts: Counts, fitted: Fitted, options: Options) -> Propensities:
     """The propensities of a fit, with their uncertainty and what is behind each rank."""
     fit_, curve = fitted.fit, fitted.curve
     covariance, df = _covariance(fitted, options)
-    ranks, basis, supported = fitted.likelihood.ranks, fit_.basis, _supported(fitted)
+    ranks, basis, supported = fitted.likelihood.ranks, fit_.basis, supported_ranks(fitted)
     if options.extrapolate_to is not None and options.extrapolate_to > ranks[-1]:
         ranks, basis = _extrapolate(curve, ranks, basis, options.extrapolate_to)
         supported = np.concatenate([supported, np.zeros(len(ranks) - len(supported), bool)])
@@ -222,12 +222,12 @@ def _extrapolate(
     return np.concatenate([ranks, more]), np.concatenate([basis, beyond])
 
 
-def _supported(fitted: Fitted) -> NDArray[np.bool_]:
+def supported_ranks(fitted: Fitted) -> NDArray[np.bool_]:
     """Ranks with enough clicks won and lost, in enough buckets, for what is estimated there.
 
     On a curve a rank shares the evidence of the ranks that its parameters serve.
     """
-    terms, theta = fitted.likelihood, fitted.fit.theta
+    terms = fitted.likelihood
     size = terms.size
     won = np.zeros((terms.buckets, size))
     lost = np.zeros((terms.buckets, size))
@@ -241,7 +241,6 @@ def _supported(fitted: Fitted) -> NDArray[np.bool_]:
         weight = np.broadcast_to(block.weight[:, None], other.shape)[other]
         at = (start + block.shown)[other]
         lost += np.bincount(at, weights=weight, minlength=flat).reshape(lost.shape)
-    del theta
     serves = fitted.fit.basis > 0
     enough_at = []
     for evidence in (won, lost):

@@ -11,6 +11,7 @@ from the rest.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,7 +147,7 @@ class Likelihood:
             self.buckets,
         )
 
-    def _sum(self, parts: Iterator[Floats]) -> Floats:
+    def _sum(self, parts: Iterator[NDArray[Any]]) -> Floats:
         return sum(parts, start=np.zeros(self.size))
 
 
@@ -171,4 +172,4 @@ def likelihood(choices: Choices, ranks: NDArray[np.int32], buckets: int) -> Like
 
 
 def _pairs_of(m: int) -> Iterator[tuple[int, int]]:
-    return ((k, l) for k in range(m) for l in range(k + 1, m))
+    return ((a, b) for a in range(m) for b in range(a + 1, m))

@@ -79,7 +79,8 @@ class Propensities:
     def at(self, ranks: ArrayLike) -> Floats:
         """Propensities of these ranks, of any shape; a rank without estimate is an error."""
         wanted = np.asarray(ranks)
-        return self.values[self._places(wanted)]
+        found: Floats = self.values[self._places(wanted)]
+        return found
 
     def _places(self, wanted: NDArray[Any]) -> NDArray[np.intp]:
         place = np.minimum(np.searchsorted(self.ranks, wanted), len(self.ranks) - 1)

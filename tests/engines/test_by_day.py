@@ -16,9 +16,9 @@ from rankdrift.harvesting import harvest, harvest_by_day
 UTC = datetime.UTC
 
 
-def many_days(seed, days=7, rows=None):
+def many_days(seed, days=4):
     """A log whose searches are spread over some days, its rows in order of time."""
-    rows = rows or random_log(seed, searches=300)
+    rows = random_log(seed, searches=200)
     first = datetime.datetime(2024, 2, 26, 1, tzinfo=UTC)
     moments = [first + i * datetime.timedelta(days=days) / len(rows) for i in range(len(rows))]
     return [{**row, "on": moment} for row, moment in zip(rows, moments, strict=True)]
@@ -49,12 +49,18 @@ DAY_TYPES = {
 }
 
 
-@pytest.mark.parametrize("time_zone", [None, "America/New_York"])
-@pytest.mark.parametrize("kind", DAY_TYPES)
-@pytest.mark.parametrize("files", ["one", "per day", "mixed"])
+@pytest.mark.parametrize(
+    ("files", "kind", "time_zone"),
+    [
+        ("one", "date", None),
+        ("one", "instant", "America/New_York"),
+        ("per day", "timestamp", None),
+        ("per day", "timestamp", "America/New_York"),
+        ("per day", "text", None),
+        ("mixed", "epoch", "Asia/Tokyo"),
+    ],
+)
 def test_days_merged_are_the_whole(engine, tmp_path, files, kind, time_zone):
-    if engine.name == "spark" and (files != "one") and kind not in ("date", "instant"):
-        pytest.skip("Spark reads files of every kind alike; two kinds are enough")
     type_, change = DAY_TYPES[kind]
     rows = with_holes(many_days(1), 1, 0.03, ["on", "device", "rank", "query"])
     for i, row in enumerate(rows):
@@ -70,7 +76,7 @@ def test_days_merged_are_the_whole(engine, tmp_path, files, kind, time_zone):
     written, counted, merged = by_day(engine, tmp_path / "log", tmp_path / "counts", **options)
     expected = tally(rows, **options)
     assert_same(merged, expected)
-    assert len(written) == len(counted) >= 8 and written[0].stem == "undated"
+    assert len(written) == len(counted) >= 5 and written[0].stem == "undated"
     assert {path.stem for path in written} >= expected.days
 
 
@@ -136,7 +142,7 @@ def test_a_click_after_midnight_belongs_to_what_was_shown_before(engine, tmp_pat
 @pytest.fixture
 def day_files(tmp_path):
     parts = {}
-    for row in many_days(6, days=3):
+    for row in many_days(6, days=2):
         parts.setdefault(to_day(row), []).append({**row, "on": row["on"].date()})
     for name, part in parts.items():
         write_parquet(tmp_path / "log" / f"{name}.parquet", part)
@@ -163,15 +169,11 @@ def test_days_that_did_not_change_are_left_alone(engine, tmp_path, day_files):
     assert by_day(engine, day_files, counts, day="on")[1] == ["2024-05-01"]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"max_rank": 4}, {"where": "device = 'web'"}, {"segment": "device"}, {"same": "price"}],
-    ids=str,
-)
+@pytest.mark.parametrize("options", [{"max_rank": 4}, {"where": "device = 'web'"}], ids=str)
 def test_other_options_count_again(duckdb_engine, tmp_path, day_files, options):
     by_day(duckdb_engine, day_files, tmp_path / "counts", day="on")
     counted = by_day(duckdb_engine, day_files, tmp_path / "counts", day="on", **options)[1]
-    assert len(counted) == 4
+    assert len(counted) == 3
 
 
 def test_a_moved_folder_is_the_same_input(duckdb_engine, tmp_path, day_files):
@@ -206,9 +208,16 @@ def test_days_of_folders_whose_columns_differ(duckdb_engine, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "odd", ["0001-01-01", "1899-12-31", "3000-01-01", "9999-12-31", "10000-01-01", "infinity"]
+    ("type_", "odd"),
+    [
+        ("TIMESTAMP", "0001-01-01"),
+        ("TIMESTAMP", "9999-12-31"),
+        ("TIMESTAMP", "infinity"),
+        ("TIMESTAMPTZ", "10000-01-01"),
+        ("VARCHAR", "1899-12-31"),
+        ("VARCHAR", "infinity"),
+    ],
 )
-@pytest.mark.parametrize("type_", ["TIMESTAMP", "TIMESTAMPTZ", "VARCHAR"])
 def test_times_that_stand_for_none_have_no_day(duckdb_engine, tmp_path, type_, odd):
     with duckdb.connect(tmp_path / "log.duckdb") as con:
         con.execute("SET TimeZone = 'UTC'")

@@ -428,20 +428,20 @@ def test_the_file_is_the_documented_table(tmp_path, con):
     file = f"'{tmp_path}/counts'"
     columns = con.sql(f"DESCRIBE FROM read_parquet({file})").fetchall()
     assert [column[:2] for column in columns] == [
-        ("kind", "VARCHAR"), ("segment_device", "VARCHAR"), ("bucket", "INTEGER"), ("drift", "INTEGER"),
-        ("shown", "VARCHAR"), ("single", "BOOLEAN"), ("rank", "INTEGER"), ("other", "INTEGER"),
+        ("kind", "VARCHAR"), ("segment_device", "VARCHAR"), ("bucket", "INTEGER"),
+        ("drift", "INTEGER"), ("shown", "VARCHAR"), ("single", "BOOLEAN"), ("rank", "INTEGER"), ("other", "INTEGER"),
         ("n", "BIGINT"), ("clicks", "BIGINT"), ("pairs", "BIGINT"),
     ]  # fmt: skip
     assert con.sql(f"FROM read_parquet({file})").fetchall() == [
-        ("pair", None, 3, "6 15", None, None, None, 2, None, None),
-        ("pair", "web", 5, "5 8 19", None, None, None, 1, None, None),
-        ("comparison", "web", 1, None, True, 2, 3, 7, None, None),
-        ("rank", "web", None, None, None, 1, None, 30, 9, None),
-        ("rank", "web", None, None, None, 3, None, 10, 2, None),
-        ("funnel", None, None, "input", None, None, None, 13, 6, None),
-        ("funnel", None, None, "one_rank", None, None, None, 1, 1, 1),
-        ("funnel", None, None, "used", None, None, None, 12, 5, 4),
-        ("note", None, None, "null_click", None, None, None, 1, None, None),
+        ("pair", None, 3, 0, "6 15", None, None, None, 2, None, None),
+        ("pair", "web", 5, 0, "5 8 19", None, None, None, 1, None, None),
+        ("comparison", "web", 1, None, None, True, 2, 3, 7, None, None),
+        ("rank", "web", None, None, None, None, 1, None, 30, 9, None),
+        ("rank", "web", None, None, None, None, 3, None, 10, 2, None),
+        ("funnel", None, None, None, "input", None, None, None, 13, 6, None),
+        ("funnel", None, None, None, "one_rank", None, None, None, 1, 1, 1),
+        ("funnel", None, None, None, "used", None, None, None, 12, 5, 4),
+        ("note", None, None, None, "null_click", None, None, None, 1, None, None),
     ]
     [(key, value)] = con.sql(f"SELECT key, value FROM parquet_kv_metadata({file})").fetchall()
     assert key == b"rankdrift"

@@ -3,7 +3,6 @@
 from rankdrift import reading
 from rankdrift.plan import Planner, Step
 
-
 # Appearances an hour or more apart: another visit rather than the same one.
 LONG_GAP = 3600
 

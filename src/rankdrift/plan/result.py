@@ -16,8 +16,8 @@ def row(p: Planner, kind: str, **given: str) -> str:
     """SELECT list of the result's columns, typed NULLs where nothing is given."""
     types = {
         **dict.fromkeys(p.segments, ""),
-        "bucket": "INTEGER", "drift": "INTEGER", "shown": "", "single": "BOOLEAN", "rank": "INTEGER",
-        "other": "INTEGER", "n": "BIGINT", "clicks": "BIGINT", "pairs": "BIGINT",
+        "bucket": "INTEGER", "drift": "INTEGER", "shown": "", "single": "BOOLEAN",
+        "rank": "INTEGER", "other": "INTEGER", "n": "BIGINT", "clicks": "BIGINT", "pairs": "BIGINT",
     }  # fmt: skip
     labels = {
         g: p.dialect.quote(f"segment_{name}")
