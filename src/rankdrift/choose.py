@@ -49,7 +49,7 @@ def choose_curve(counts: "Counts", options: "Options") -> Curve:
         except ValueError:  # more freedom than the data can bear
             return None
         added = len(set(curve.parts[0].numbers) - kept)
-        picks = 2 * np.log(len(_candidates(ranks))) * added
+        picks = 2 * np.log(max(len(_candidates(ranks)), 1)) * added
         if len(curve.parts) > 1:
             picks += 2 * np.log(len(PERIODS))
         return _State(curve, found, price * len(found.free) + picks - 2 * found.log_likelihood)
@@ -135,6 +135,8 @@ def _with_jump(now: _State, terms: Likelihood, state: State) -> _State | None:
     """Two knots at once: a jump from one rank to the next needs both to show at all."""
     ranks, knots = terms.ranks, now.curve.parts[0].numbers
     at = [int(r) for r in ranks[1:-2]]
+    if not at:
+        return None
     steps = [(ranks > r).astype(float)[:, None] for r in at]
     best = at[int(np.argmax(_score_tests(now.fit, terms, steps)))]
     return state(_loglog(tuple(sorted({*knots, best, best + 1})), *now.curve.parts[1:]))
@@ -167,7 +169,7 @@ def _shrink(now: _State, kept: set[int], state: State) -> _State:
     """Take added knots away, the least useful first, while that pays."""
     while True:
         knots, more = now.curve.parts[0].numbers, now.curve.parts[1:]
-        tries = [state(_loglog(tuple(k for k in knots if k != out), *more)) for out in knots[1:-1]]
+        tries = [state(_loglog(tuple(k for k in knots if k != out), *more)) for out in knots if out not in kept]
         if more:
             tries.append(state(_loglog(knots)))
         better = [t for t in tries if t is not None and t.cost < now.cost]

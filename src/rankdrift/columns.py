@@ -166,7 +166,9 @@ def assign(
             resolve(name, columns, role)
         if names:
             named[role] = names
-    taken = {name for names in named.values() for name in names}
+    # What must be equal or makes segments may be anything, the query and the day included.
+    parts = (names for role, names in named.items() if role not in ("same", "segment"))
+    taken = {name for names in parts for name in names}
     if layout == "auto":
         layout = _layout(columns, named, taken)
     for role, its_layout in (("shown", "list"), ("clicked", "list"), ("event", "events")):

@@ -42,6 +42,10 @@ class BadCounts(RankdriftError):
     """Counts that cannot be read, contradict themselves, or cannot be merged."""
 
 
+class BadPropensities(RankdriftError):
+    """Propensities that cannot be read, or that contradict themselves."""
+
+
 class CannotWrite(RankdriftError):
     """A file cannot be written; the one that was there before is unchanged."""
 

@@ -16,7 +16,7 @@ from rankdrift.identify import connection, ranges
 from rankdrift.likelihood import Floats, Likelihood, likelihood
 from rankdrift.maximise import Fit, free_columns, maximise
 from rankdrift.propensities import Propensities
-from rankdrift.uncertainty import bootstrap, bucket_covariance, model_covariance, parts_of
+from rankdrift.uncertainty import bootstrap, bucket_covariance, model_covariance, no_less, parts_of
 
 Clicks = Literal["every", "single"]
 ERRORS = ("buckets", "model", "bootstrap")
@@ -94,7 +94,7 @@ def fit(counts: Counts, options: Options, start: Floats | None = None) -> Fitted
         from rankdrift.choose import choose_curve
 
         curve = choose_curve(counts, options)
-    ranks, gaps = _ranks(counts, curve, options.reference)
+    ranks, gaps = _ranks(counts, curve, options.reference, options.clicks)
     if gaps:
         keep = np.isin(choices.shown, ranks) | (choices.shown == 0)
         if not keep.all():  # direct only: a term that leaves the block says nothing inside it
@@ -107,10 +107,10 @@ def fit(counts: Counts, options: Options, start: Floats | None = None) -> Fitted
 
 
 def _ranks(
-    counts: Counts, curve: Curve, reference: int
+    counts: Counts, curve: Curve, reference: int, clicks: Clicks
 ) -> tuple[NDArray[np.int32], dict[int, str]]:
     """The ranks that the curve covers, and those that were shown but are left out."""
-    linked = connection(counts)
+    linked = connection(counts, clicks)
     seen = sorted({rank for block in linked.blocks for rank in block} | set(linked.alone))
     shown = np.unique(counts.by_rank.rank[counts.by_rank.impressions > 0])
     if not curve.is_direct:
@@ -151,10 +151,13 @@ def _refuse_empty_knots(
         return
     free = free_columns(basis)
     information = basis.T @ terms.information(np.zeros(len(ranks))) @ basis
-    values, vectors = np.linalg.eigh(information[np.ix_(free, free)])
+    information = information[np.ix_(free, free)]
+    # Each in its own unit: few comparisons deep down are few, not none, beside millions at the top.
+    unit = np.sqrt(np.diag(information)) + 1e-300
+    values, vectors = np.linalg.eigh(information / unit / unit[:, None])
     if values[0] > 1e-9 * values[-1]:
         return
-    loose = vectors[:, 0]
+    loose = vectors[:, 0] / unit
     at = ranks[np.abs(basis[:, free] @ loose) > 0.5 * np.abs(basis[:, free] @ loose).max()]
     raise NotIdentified(
         f"The data say nothing of the curve {str(curve)!r} around ranks {ranges(at.tolist())}: no "
@@ -172,7 +175,12 @@ def describe(counts: Counts, fitted: Fitted, options: Options) -> Propensities:
         ranks, basis = _extrapolate(curve, ranks, basis, options.extrapolate_to)
         supported = np.concatenate([supported, np.zeros(len(ranks) - len(supported), bool)])
     log_p = basis @ fit_.phi
-    deviations = basis[:, fit_.free] @ np.stack(list(parts_of(covariance)), axis=1)
+    deviations = basis[:, fit_.free] @ parts_of(covariance)
+    if options.errors != "model":
+        model = basis[:, fit_.free] @ parts_of(model_covariance(fit_))
+        clicks_at = np.zeros(len(ranks))
+        clicks_at[: fitted.likelihood.size] = fitted.likelihood.wins()
+        deviations = no_less(deviations, model, ~supported, clicks_at)
     place = int(np.searchsorted(ranks, options.reference))
     pairs, clicks = _behind(counts, ranks)
     return Propensities(
@@ -300,7 +308,7 @@ def _check(options: Options) -> None:
         raise BadOption(f"clicks is {options.clicks!r}. Use 'every' or 'single'.")
     if options.errors == "bootstrap" and options.samples < 20:
         raise BadOption(f"samples must be 20 or more, not {options.samples}.")
-    if options.reference < 1:
+    if options.reference < 1 or options.reference != int(options.reference):
         raise BadOption(f"reference is a rank, from 1, not {options.reference}.")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +28,11 @@ class Connection:
         return self.blocks[0] if self.blocks else ()
 
 
-def connection(counts: Counts) -> Connection:
+def connection(counts: Counts, clicks: Literal["every", "single"] = "every") -> Connection:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    choices = counts.choices("every")
+    choices = counts.choices(clicks)
     shown = choices.shown
     lost = (shown > 0) & (shown != choices.clicked[:, None])
     row, column = np.nonzero(lost)

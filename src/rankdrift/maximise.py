@@ -6,11 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.errors import NotConverged
+from rankdrift.identify import ranges
 from rankdrift.likelihood import Floats, Likelihood
 
 STEPS = 60
 # Newton's decrement is twice the gain still to be had in log L; this many in all.
 GAIN = 1e-9
+# With clicks on one side only there is no maximum: the likelihood levels off, and so does the gain.
+# Then the variance by the curvature is at least 1 / GAIN; that of real data is far from it.
+LOOSE = 1e6
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ def maximise(likelihood: Likelihood, basis: Floats, start: Floats | None = None)
             raise _failed(likelihood, theta, "the data do not determine the curve", step)
         gain = float(gradient @ change)
         if gain < GAIN:
+            _refuse_loose(likelihood, theta, basis[:, free], information, step)
             return Fit(theta, phi, basis, free, information, value, step)
         # Far from the maximum a full step may overshoot; the likelihood is concave, so
         # halving always ends.
@@ -90,6 +95,16 @@ def _solve(information: Floats, gradient: Floats) -> Floats | None:
     except LinAlgError:
         return None
     return solved
+
+
+def _refuse_loose(
+    likelihood: Likelihood, theta: Floats, basis: Floats, information: Floats, step: int
+) -> None:
+    variance = np.diag(np.linalg.inv(information))
+    if variance.max(initial=0.0) > LOOSE:
+        at = likelihood.ranks[(basis**2 @ variance) > LOOSE]
+        why = f"the propensities at rank {ranges(at.tolist())} run off to 0 or infinity"
+        raise _failed(likelihood, theta, why, step)
 
 
 def _failed(likelihood: Likelihood, theta: Floats, why: str, step: int) -> NotConverged:

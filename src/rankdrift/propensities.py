@@ -14,6 +14,7 @@ from rankdrift.errors import BadOption, NotIdentified
 if TYPE_CHECKING:
     import os
 
+    from rankdrift.report.charts import Figure
     from rankdrift.segments import Difference
 
 Floats = NDArray[np.float64]
@@ -48,7 +49,9 @@ class Propensities:
     supported: NDArray[np.bool_]
     reference: int
     method: str
-    errors: str  # how the deviations were made: "buckets", "model", "bootstrap", "none"
+    # How the deviations were made: "buckets", "model", "bootstrap", "none", or "pointwise": each
+    # rank's own error is known, but not how those of two ranks go together (read from CSV).
+    errors: str
     df: float = np.inf  # degrees of freedom of t
     log_likelihood: float | None = None
     parameters: int | None = None
@@ -70,7 +73,7 @@ class Propensities:
     @property
     def std_error(self) -> Floats:
         """Of log_p; 0 at the reference rank, which has no error by definition."""
-        return np.sqrt((self.deviations**2).sum(axis=1))
+        return np.asarray(np.sqrt((self.deviations**2).sum(axis=1)))
 
     @property
     def covariance(self) -> Floats:
@@ -97,6 +100,8 @@ class Propensities:
 
     def ratio(self, i: int, j: int, level: float = 0.95) -> Interval:
         """p_i / p_j with its interval."""
+        if self.errors == "pointwise" and i != j and self.reference not in (i, j):
+            raise self._only_pointwise(f"the ratio of ranks {i} and {j}")
         a, b = self._places(np.array([i, j]))
         log = float(self.log_p[a] - self.log_p[b])
         error = float(np.sqrt(((self.deviations[a] - self.deviations[b]) ** 2).sum()))
@@ -105,12 +110,22 @@ class Propensities:
             float(np.exp(log)), float(np.exp(log - reach)), float(np.exp(log + reach)), level
         )
 
+    def _only_pointwise(self, what: str) -> BadOption:
+        return BadOption(
+            f"The error of each rank relative to rank {self.reference} is known, but not how the "
+            f"errors of two ranks go together, so {what} has no error. A CSV file does not hold "
+            "that: save as .json or .parquet, and load that."
+        )
+
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[Floats, Floats]:
-        """(low, high), each (R,): for each rank by itself, or for the whole curve at once."""
+        """(low, high), each (R,): for each rank by itself, or for the whole curve at once.
+
+        With errors "pointwise" the band of the whole curve is wider than it need be.
+        """
         check_level(level)
         error = self.std_error
         reach = t_quantile(level, self.df)
-        if simultaneous:
+        if simultaneous and error.any():
             from rankdrift.uncertainty import simultaneous_quantile
 
             reach = simultaneous_quantile(self.deviations, error, level, self.df)
@@ -120,6 +135,8 @@ class Propensities:
 
     def relative_to(self, reference: int) -> Propensities:
         """The same curve with another rank as the unit."""
+        if self.errors == "pointwise" and reference != self.reference:
+            raise self._only_pointwise(f"a curve relative to rank {reference}")
         place = self._places(np.array([reference]))[0]
         return replace(
             self,
@@ -173,20 +190,63 @@ class Propensities:
     # -- write and show ------------------------------------------------------------------------
 
     def table(self, level: float = 0.95, simultaneous: bool = False) -> dict[str, list[Any]]:
+        """Columns of plain values, a row for each rank of each curve."""
         from rankdrift.propensities_table import table
 
         return table(self, level, simultaneous)
 
     def save(self, path: str | os.PathLike[str], level: float = 0.95) -> None:
+        """Write .json or .parquet, which hold everything, or .csv, which holds the table."""
         from rankdrift.propensities_table import save
 
         save(self, path, level)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Propensities:
+        """Read what `save` wrote."""
         from rankdrift.propensities_table import load
 
         return load(path)
+
+    def export(self, path: str | os.PathLike[str], form: str, **options: Any) -> None:
+        """Write what another tool reads: form "ultra", "lightgbm" or "sql"."""
+        from rankdrift.exports import save_export
+
+        save_export(self, path, form, **options)
+
+    def plot(self, **options: Any) -> Figure:
+        """A chart; its `save` writes .png, .svg or .html. Options: those of `curve_chart`."""
+        from rankdrift.report.charts import Figure, curve_chart
+
+        return Figure(curve_chart(self, **options))
+
+    def equals(self, other: Propensities) -> bool:
+        """Whether every number and every word of both is the same."""
+        from rankdrift.propensities_table import same
+
+        return same(self, other)
+
+    def compare(self, other: Propensities) -> dict[str, Any]:
+        """How far the two curves are apart, in percent."""
+        from rankdrift.propensities_summary import compare
+
+        return compare(self, other)
+
+    def summary(self, level: float = 0.95) -> dict[str, Any]:
+        """The curve in few plain values."""
+        from rankdrift.propensities_summary import summary
+
+        return summary(self, level)
+
+    def __repr__(self) -> str:
+        from rankdrift.propensities_summary import one_line
+
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        from rankdrift.propensities_summary import html
+
+        return html(self)
 
 
 def check_level(level: float) -> None:

@@ -139,7 +139,7 @@ def seconds(column: Column, sql: str, d: Dialect) -> str:
     if column.kind == "instant":
         return d.seconds.format(sql)
     text = plain_text(sql, column.kind, d)
-    digits = d.matches.format(text, d.literal("^[0-9]{9,}$"))
+    digits = d.matches.format(text, d.literal("^[0-9]{9,19}$"))
     scaled = f"floor({d.number.format(text)} / {_scale(text)})"
     iso = d.seconds.format(d.text_instant.format(text))
     return (

@@ -4,16 +4,18 @@ Clicks of one pair belong together, and pairs of one query may too; the default 
 buckets of queries as the independent units. Everything is relative to the reference rank.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
+from numpy.typing import NDArray
 
 from rankdrift.likelihood import Block, Floats, Likelihood
 from rankdrift.maximise import Fit
+from rankdrift.propensities import t_quantile
 
 # One bootstrap sample may stop when this much of log L is still to be gained: far below the
 # noise that the sample itself is.
 GAIN = 1e-6
+# Of the information on a parameter, less than this share from other buckets is none.
+ALONE = 1e-6
 _CHUNK = 4_000_000  # samples x terms worked on at a time
 
 
@@ -37,8 +39,10 @@ def bucket_moves(fit: Fit, likelihood: Likelihood) -> Floats:
     scores = _project(likelihood.bucket_scores(fit.theta), fit)
     moves = np.zeros_like(scores)
     for bucket in np.flatnonzero(np.abs(scores).sum(axis=1) > 0).tolist():
-        own = _information(likelihood.restrict(bucket), fit)
-        moves[bucket] = _solve(fit.information - own, scores[bucket])
+        others = fit.information - _information(likelihood.restrict(bucket), fit)
+        # What only this bucket tells moves nothing, rather than by noise over nothing.
+        others[np.diag_indices_from(others)] += ALONE * np.diag(fit.information)
+        moves[bucket] = _solve(others, scores[bucket])
     return moves
 
 
@@ -46,8 +50,21 @@ def spread_of(moves: Floats) -> Floats:
     """Covariance from the moves of independent buckets, (G, F) -> (F, F)."""
     used = moves[np.abs(moves).sum(axis=1) > 0]
     n = len(used)
+    if n < 2:
+        return np.zeros((moves.shape[1], moves.shape[1]))
     off = used - used.mean(axis=0)
     return np.asarray((n - 1) / n * off.T @ off)
+
+
+def no_less(deviations: Floats, model: Floats, thin: NDArray[np.bool_], weight: Floats) -> Floats:
+    """`deviations` (R, F) with columns added, so that thin ranks are no surer than by the model.
+
+    Where few buckets touch a rank, how they differ says little of its error, or nothing. Both are
+    seen against the average by `weight` (R,), so that the reference makes no difference.
+    """
+    variance = [((d - weight @ d / weight.sum()) ** 2).sum(axis=1) for d in (model, deviations)]
+    short = np.where(thin, np.sqrt(np.maximum(variance[0] - variance[1], 0.0)), 0.0)
+    return np.concatenate([deviations, np.diag(short)[:, short > 0]], axis=1)
 
 
 def bootstrap(fit: Fit, likelihood: Likelihood, samples: int, seed: int) -> Floats:
@@ -89,6 +106,9 @@ def simultaneous_quantile(
     """
     rng = np.random.default_rng(seed)
     seen = errors > 0
+    alone = t_quantile(level, df)
+    if not seen.any():
+        return alone
     scaled = deviations[seen] / errors[seen, None]
     largest = np.concatenate([
         np.abs(rng.standard_normal((1_000, scaled.shape[1])) @ scaled.T).max(axis=1)
@@ -96,7 +116,7 @@ def simultaneous_quantile(
     ])  # fmt: skip
     if np.isfinite(df):
         largest /= np.sqrt(rng.chisquare(df, size=len(largest)) / df)
-    return float(np.quantile(largest, level))
+    return max(alone, float(np.quantile(largest, level)))  # drawn, so it may fall just short
 
 
 def _project(by_rank: Floats, fit: Fit) -> Floats:
@@ -153,8 +173,10 @@ def _choices(block: Block, basis: Floats, theta: Floats, of_term: Floats) -> Flo
     return np.asarray(total)
 
 
-def parts_of(covariance: Floats) -> Iterator[Floats]:
-    """Columns whose outer products add up to the covariance (also one of low rank)."""
-    values, vectors = np.linalg.eigh(covariance)
+def parts_of(covariance: Floats) -> Floats:
+    """(F, N): columns whose outer products add up to the covariance (also one of low rank)."""
+    error = np.sqrt(np.diag(covariance))
+    unit = np.where(error > 0, error, 1.0)  # one large variance must not drown the small ones
+    values, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
     keep = values > values.max(initial=0.0) * 1e-12
-    yield from (vectors[:, keep] * np.sqrt(values[keep])).T
+    return np.asarray(error[:, None] * vectors[:, keep] * np.sqrt(values[keep]))

@@ -15,7 +15,7 @@ from rankdrift.counts import Counts
 from rankdrift.dialects import dialect as find_dialect
 from rankdrift.errors import BadCounts, BadOption, MissingColumns, did_you_mean
 from rankdrift.harvesting import BUCKETS, MAX_SHOWN, check_sizes, counts_of
-from rankdrift.log import Log, describe, names_of, read_config, rules_of
+from rankdrift.log import Log, describe, names_of, rules_of
 from rankdrift.plan import Plan, Planner, Step
 
 # Types taken for granted where nothing is said of a column.
@@ -45,11 +45,9 @@ def warehouse_sql(
     if log is not None:
         columns, roles, rules = dict(log.engine.columns), log.roles, log.rules
     else:
-        options = {**read_config(options.pop("config", None)), **options}
         roles = _roles(options)
-        columns = _columns(roles)
+        columns = _columns(roles, types or {})
         rules = rules_of(options, roles)
-    columns = _typed(columns, types or {})
     planner = Planner(
         source=written_for.quote(*table.split(".")),
         columns=columns,
@@ -97,16 +95,11 @@ def _roles(options: Mapping[str, Any]) -> Roles:
     return Roles(**chosen)  # type: ignore[arg-type]  # keys are Roles' own fields
 
 
-def _columns(roles: Roles) -> dict[str, Column]:
+def _columns(roles: Roles, types: Mapping[str, str]) -> dict[str, Column]:
     columns: dict[str, Column] = {}
     for role, value in roles.to_dict().items():
         for name in value if isinstance(value, list) else [value]:
             columns[str(name)] = Column(tuple(str(name).split(".")), _USUAL.get(role, "text"))
-    return columns
-
-
-def _typed(columns: Mapping[str, Column], types: Mapping[str, str]) -> dict[str, Column]:
-    columns = dict(columns)
     for name, kind in types.items():
         resolve(name, columns, "types")
         if kind not in KINDS:

@@ -125,12 +125,15 @@ def test_ctrl_c(log, tmp_path, words):
             env={**os.environ, "TMPDIR": str(scratch)},
             text=True,
         )
-        told = process.stderr.readline() + process.stderr.readline()
-        assert "A day:" in told
-        time.sleep(pause)
-        process.send_signal(signal.SIGINT)
-        stopped = time.monotonic()
-        out, err = process.communicate(timeout=60)
+        try:
+            told = process.stderr.readline() + process.stderr.readline()
+            assert "A day:" in told
+            time.sleep(pause)
+            process.send_signal(signal.SIGINT)
+            stopped = time.monotonic()
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
         assert time.monotonic() - stopped < 5
         assert process.returncode in STOPPED and out == ""
         assert err.strip() == "Stopped."
@@ -140,7 +143,7 @@ def test_ctrl_c(log, tmp_path, words):
 
 def test_kill_at_any_moment_and_finish_later(tmp_path):
     """What the days of a disturbed run end up as is what an undisturbed run writes."""
-    searches(tmp_path / "log", rows=60_000, days=6, queries=30, depth=50)
+    searches(tmp_path / "log", rows=16_000, days=4, queries=30, depth=50)
     words = [*COMMAND, "harvest", "log", "--by", "day", "--segment", "platform", "-o"]
 
     def start(folder):
@@ -155,11 +158,11 @@ def test_kill_at_any_moment_and_finish_later(tmp_path):
     began = time.monotonic()
     whole, _ = start("whole").communicate(timeout=120)
     took = time.monotonic() - began
-    assert whole.count("written") == 6
+    assert whole.count("written") == 4
 
     moment = random.Random(1)
     progress = set()
-    for _ in range(14):
+    for _ in range(8):
         process = start("parts")
         time.sleep(moment.uniform(0.3, 1.0) * took)
         process.kill()
@@ -168,12 +171,12 @@ def test_kill_at_any_moment_and_finish_later(tmp_path):
             sorted((tmp_path / "parts").glob("*.parquet")) if (tmp_path / "parts").exists() else []
         )
         progress.add(len(done))
-        if len(done) == 6:  # begin again, to be stopped elsewhere
-            for path in done[moment.randrange(6) :]:
+        if len(done) == 4:  # begin again, to be stopped elsewhere
+            for path in done[moment.randrange(4) :]:
                 path.unlink()
-    assert len(progress) > 2  # it was really stopped at different points
+    assert len(progress) > 1  # it was really stopped at different points
     last, _ = start("parts").communicate(timeout=120)
-    assert last.count("written") + last.count("unchanged") == 6
+    assert last.count("written") + last.count("unchanged") == 4
 
     def contents(folder):
         return {path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()}

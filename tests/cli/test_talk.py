@@ -64,7 +64,8 @@ def test_a_terminal_without_unicode_gets_ascii(shell, log):
     assert "##" in done.out and "+/-" in done.out and "3-5" in done.out
 
 
-def test_quiet_and_json_keep_the_streams_apart(shell, log, tmp_path):
+def test_quiet_and_json_keep_the_streams_apart(rankdrift, log, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     for words in (
         ["inspect", log],
         ["harvest", log, "-o", "c.parquet"],
@@ -73,10 +74,10 @@ def test_quiet_and_json_keep_the_streams_apart(shell, log, tmp_path):
         ["counts", "m.parquet"],
         ["sql", log, "--dialect", "trino", "--table", "t"],
     ):
-        quiet = shell(*words, "--quiet")
+        quiet = rankdrift(*words, "--quiet")
         assert (quiet.code, quiet.err) == (0, ""), words
         assert quiet.out
-        loud = shell(*words, "--json")
+        loud = rankdrift(*words, "--json")
         assert isinstance(loud.json, dict), words
         assert words[0] == "counts" or loud.err, words
 
@@ -112,8 +113,10 @@ def test_a_harvest_survives_a_reader_that_leaves(log, tmp_path):
 
 
 def test_no_progress_unless_somebody_watches(shell, log, tmp_path):
-    hurry = (
-        "import rankdrift.cli.progress as p; p.PATIENCE = 0; from rankdrift.cli import main; main()"
+    hurry, wait = (
+        f"import rankdrift.cli.progress as p; p.PATIENCE = {seconds}\n"
+        "from rankdrift.cli import main; main()"
+        for seconds in (0, 1000)
     )
     words = ["harvest", log, "-o", tmp_path / "c.parquet"]
     _, seen = in_terminal(words, code=hurry)
@@ -122,7 +125,7 @@ def test_no_progress_unless_somebody_watches(shell, log, tmp_path):
     assert "1 day done" in seen and "30,000 of 60,000 rows" in seen
     _, seen = in_terminal([*words, "--quiet"], code=hurry)
     assert "of 60,000 rows" not in seen
-    _, seen = in_terminal(words)  # over before it is worth a bar
+    _, seen = in_terminal(words, code=wait)  # over before it is worth a bar
     assert "of 60,000 rows" not in seen
 
 
@@ -163,7 +166,8 @@ def test_the_steps_of_the_bar_are_those_of_the_plan(log):
     assert [name for name in plan if name in progress.STEPS] == list(progress.STEPS)
 
 
-def test_text_of_strangers_is_shown_not_obeyed(shell, write_log, tmp_path):
+def test_text_of_strangers_is_shown_not_obeyed(rankdrift, write_log, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     rows = [
         {"query": EVIL, "doc": 1, "rank": rank, "click": click, EVIL: EVIL}
         for rank, click in ((1, 1), (2, 0), (2, 1), (1, 0))
@@ -177,9 +181,9 @@ def test_text_of_strangers_is_shown_not_obeyed(shell, write_log, tmp_path):
         ["inspect", path, "--where", f"x = '{EVIL}'"],
         ["inspect", f"no-{EVIL[:20]}"],
     ):
-        done = shell(*words)
+        done = rankdrift(*words)
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e\u2066]", done.out + done.err), words
-    shown = shell("inspect", path, "--segment", EVIL)
+    shown = rankdrift("inspect", path, "--segment", EVIL)
     squeezed = re.sub(r"\s", "", shown.out)
     assert r"[boldred]x[/]\x1b[31mred\x1b[0m\u202eevil\u2066\x07" in squeezed
 

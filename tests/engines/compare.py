@@ -116,6 +116,7 @@ def assert_same(counts, expected, split=True):
     assert +clicks == expected.clicks
     assert pairs == expected.pairs
     assert comparisons == expected.comparisons
+    assert drifts(counts) == expected.drifts
     assert set(counts.days) == expected.days
     funnel = counts.funnel
     assert (funnel.rows, funnel.clicks) == (expected.rows, expected.log_clicks)
@@ -133,6 +134,15 @@ def _together(dropped):
     unused = ("never_clicked", "one_rank", "doc_twice")
     rows = {name: numbers for name, numbers in dropped.items() if name not in unused}
     return rows, [sum(dropped.get(name, (0, 0))[i] for name in unused) for i in (0, 1)]
+
+
+def drifts(counts):
+    """The pairs by the way they moved, as a Counter with the keys of the oracle."""
+    found, p = Counter(), counts.pairs
+    columns = (p.segment, p.bucket, p.drift, p.shown, p.pairs)
+    for s, b, drift, shown, n in zip(*(column.tolist() for column in columns), strict=True):
+        found[counts.segments[s], b, drift, tuple(code for code in shown if code)] += n
+    return found
 
 
 def contents(counts):

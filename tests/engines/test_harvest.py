@@ -282,6 +282,30 @@ def test_days_in_any_form(engine, tmp_path, type_, write, odd, time_zone):
     assert counts.funnel.dropped["no_day"].rows > 0
 
 
+@pytest.mark.parametrize(
+    ("type_", "write", "odd"),
+    [
+        pytest.param(pa.timestamp("us"), naive, None, id="timestamp"),
+        pytest.param(pa.timestamp("us", "UTC"), lambda m: m, None, id="instant"),
+        pytest.param(pa.string(), lambda m: m.isoformat(), "2024-02-28", id="text"),
+        pytest.param(pa.string(), lambda m: str(epoch(10**3)(m)), "9" * 30, id="text epoch"),
+        pytest.param(pa.int64(), epoch(1), 20240228, id="epoch s"),
+        pytest.param(pa.date32(), datetime.datetime.date, None, id="date"),
+    ],
+)
+def test_which_way_pairs_moved(engine, tmp_path, type_, write, odd):
+    rng = random.Random(50)
+    rows = []
+    for row in random_log(50, searches=150):
+        moment = datetime.datetime.combine(row["on"], datetime.time(12), UTC)
+        seconds = rng.choice((rng.uniform(0, 100), rng.uniform(0, 9999), 1, 1))
+        moment = write(moment + datetime.timedelta(seconds=seconds))
+        rows.append({**row, "at": rng.choice((moment,) * 30 + (odd, None))})
+    counts = check(engine, tmp_path, rows, types={"at": type_}, day="on", time="at")
+    expected = {0} if type_ == pa.date32() else {0, 1, 2, 3, 4}
+    assert set(counts.pairs.drift) == expected
+
+
 def test_without_a_day_the_whole_log_is_one(engine, tmp_path):
     counts = check(engine, tmp_path, random_log(16))
     assert counts.days == ()
@@ -306,8 +330,12 @@ def with_repeats(seed):
 
 @pytest.mark.parametrize("dedupe", [False, True])
 def test_a_doc_twice_in_one_search(engine, tmp_path, dedupe):
-    rows = with_repeats(17)
-    counts = check(engine, tmp_path, rows, search="sid", dedupe=dedupe, day="on", same="price")
+    rng = random.Random(17)
+    rows = [{**row, "at": 10**9 + rng.randrange(10**4)} for row in with_repeats(17)]
+    counts = check(
+        engine, tmp_path, rows, types={"at": pa.int64()}, search="sid", dedupe=dedupe, day="on",
+        time="at", same="price",
+    )  # fmt: skip
     assert counts.funnel.dropped["doc_twice"].rows > 0
     assert (counts.funnel.dropped["duplicate"].rows > 0) == dedupe
 
@@ -440,6 +468,17 @@ def test_lists_as_text(engine, tmp_path, write):
     for row in rows:
         for name in LISTS.values():
             row[name] = None if row[name] is None else write(row[name])
+    path = write_parquet(tmp_path / "log.parquet", rows)
+    check_source(engine, path, long, ours=LISTS, oracle={"outside": outside})
+
+
+@pytest.mark.xfail(strict=True, reason="JSON text is cut at blanks and commas inside its strings")
+def test_docs_with_blanks_and_commas_in_json_text(engine, tmp_path):
+    rows = list_log(24, docs=("red shoe", "red, hat", "a;b", "it's", "d1", 'quo"ted'))
+    long, outside = from_lists(rows, *LISTS.values())
+    for row in rows:
+        for name in LISTS.values():
+            row[name] = None if row[name] is None else json.dumps(row[name])
     path = write_parquet(tmp_path / "log.parquet", rows)
     check_source(engine, path, long, ours=LISTS, oracle={"outside": outside})
 
@@ -746,7 +785,8 @@ def test_a_name_with_a_star_is_one_file(duckdb_engine, tmp_path):
     check_source(duckdb_engine, tmp_path / "st*.parquet", rows + others)
 
 
-def test_columns_of_several_types_in_a_nested_column_of_the_same_name(duckdb_engine, tmp_path):
+@pytest.mark.xfail(strict=True, reason="names inside structs are taken for columns")
+def test_a_field_of_a_struct_is_no_column_of_that_name(duckdb_engine, tmp_path):
     rows = [{**row, "meta": {"rank": "x"}} for row in random_log(45)]
     for i in (1, 2):
         write_parquet(tmp_path / f"{i}.parquet", rows, meta=pa.struct({"rank": pa.string()}))

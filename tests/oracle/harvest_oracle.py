@@ -19,6 +19,7 @@ UNIT = 2**32
 @dataclass
 class Tally:
     """pairs: {(segment, bucket, codes): pairs}, codes 2*rank+click ascending.
+    drifts: {(segment, bucket, drift, codes): pairs}, the same by the way they moved.
     comparisons: {(segment, bucket, clicked rank, other rank, single): weight in 1/2^32}.
     impressions, clicks: {(segment, rank): rows}.
     dropped: {reason: [rows, clicks]}; used: [rows, clicks, pairs]; notes: {name: rows}.
@@ -27,6 +28,7 @@ class Tally:
     rows: int = 0
     log_clicks: int = 0
     pairs: Counter = field(default_factory=Counter)
+    drifts: Counter = field(default_factory=Counter)
     comparisons: Counter = field(default_factory=Counter)
     impressions: Counter = field(default_factory=Counter)
     clicks: Counter = field(default_factory=Counter)
@@ -112,6 +114,25 @@ def read_day(value, time_zone=None):
     return moment.astimezone(zone).date().isoformat()
 
 
+def read_seconds(value):
+    """Whole seconds since 1970 of a time, or None."""
+    if isinstance(value, datetime.datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+        return math.floor(moment.timestamp())
+    text = str(value).strip(" ")
+    if text.isdigit() and 9 <= len(text) <= 19:
+        size = next(
+            (size for most, size in ((11, 1), (14, 1e3), (17, 1e6)) if len(text) <= most), 1e9
+        )
+        return math.floor(float(text) / size)
+    if value is None or len(text) <= 10:
+        return None
+    try:
+        return read_seconds(datetime.datetime.fromisoformat(text))
+    except ValueError:
+        return None
+
+
 def key(value):
     """A value to compare; not-a-number is no value."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -150,6 +171,7 @@ def tally(
     rank="rank",
     click="click",
     day=None,
+    time=None,
     search=None,
     page=None,
     same=(),
@@ -176,6 +198,9 @@ def tally(
         found.drop(reason, n, clicks)
     query, same, segment = (_listed(names) for names in (query, same, segment))
 
+    if time is None and any(isinstance(row[day], datetime.datetime) for row in rows if day):
+        time = day  # a day that is read from a time tells the time as well
+
     read = []
     for row in rows:
         number, bad_rank = read_whole(row[rank])
@@ -200,6 +225,7 @@ def tally(
                 "same": tuple(key(row[name]) for name in same),
                 "segment": tuple(text_of(row[name]) for name in segment),
                 "day": read_day(row[day], time_zone) if day else None,
+                "seconds": read_seconds(row[time]) if time else None,
                 "rank": number,
                 "bad_rank": bad_rank,
                 "click": clicks,
@@ -270,6 +296,7 @@ def _mark_copies(rows):
         group.sort(
             key=lambda row: (
                 -(row["click"] or 0), row["bad_click"], row["bad_rank"], row["click"] is None,
+                row["seconds"] or 0,
             )
         )  # fmt: skip
         for row in group[1:]:
@@ -319,12 +346,29 @@ def _once_a_search(shown, found):
     return [row for row in shown if times[row["search"]] <= 1]
 
 
+def drift_of(shown):
+    """Which way a pair moved: 0 unknown or neither, 1 and 2 up, 3 and 4 down, the even ones over
+    an hour or more."""
+    times = [row["seconds"] for row in shown]
+    if None in times:
+        return 0
+    ranks = [row["rank"] for row in shown]
+    middle = sum(times) / len(times), sum(ranks) / len(ranks)
+    trend = round(
+        sum((t - middle[0]) * (r - middle[1]) for t, r in zip(times, ranks, strict=True)), 3
+    )
+    if trend == 0:
+        return 0
+    return (1 if trend < 0 else 3) + (max(times) - min(times) >= 3600)
+
+
 def _count(found, segment, bucket, shown, max_shown):
     appearances = [(row["rank"], bool(row["click"])) for row in shown]
     m = len(appearances)
     if m <= max_shown:
         codes = tuple(sorted(2 * rank + click for rank, click in appearances))
         found.pairs[segment, bucket, codes] += 1
+        found.drifts[segment, bucket, drift_of(shown), codes] += 1
         return
     n = Counter(rank for rank, _ in appearances)
     c = Counter(rank for rank, click in appearances if click)

@@ -95,6 +95,11 @@ def test_an_empty_name_means_that_there_is_none():
         roles(more, doc="")
 
 
+def test_a_segment_or_an_equal_column_may_be_the_query_or_the_day_too():
+    found = roles(LONG | columns(day="date"), segment=("query", "day"), same="doc")
+    assert (found.query, found.doc, found.day) == (("query",), "doc", "day")
+
+
 def test_pages_and_segments_are_never_guessed():
     found = roles(LONG | columns(page="int", segment="text", same="text"))
     assert (found.page, found.segment, found.same) == (None, (), ())

@@ -132,8 +132,8 @@ def _end(screen: Screen, log: "Log", counts: "Counts", verb: str, output: str) -
     if counts.n_pairs:
         screen.next("rankdrift", verb, output)
         return 0
-    from rankdrift.inspection import how_to_get_pairs, why_no_pairs
+    from rankdrift.inspection import _how_to_get_pairs, _why_no_pairs
 
-    screen.say(f"There are no usable pairs. {why_no_pairs(counts)}")
-    screen.say(*(f"> {advice}" for advice in how_to_get_pairs(log, counts)))
+    screen.say(f"There are no usable pairs. {_why_no_pairs(counts)}")
+    screen.say(*(f"> {advice}" for advice in _how_to_get_pairs(log, counts)))
     return 1

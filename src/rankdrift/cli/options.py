@@ -33,6 +33,7 @@ HELP = {
     "rank": Told(_COLUMNS, "NAME", "Its rank, 1 at the top."),
     "click": Told(_COLUMNS, "NAME", "Was it clicked? A flag, a number of clicks, or a time."),
     "day": Told(_COLUMNS, "NAME", 'The day or the time. "" for none, here as elsewhere.'),
+    "time": Told(_COLUMNS, "NAME", "The time of day, if --day does not tell it."),
     "search": Told(_COLUMNS, "NAME", "Tells one search from another."),
     "same": Told(_COLUMNS, "NAME,…", "Must be equal for two appearances to be the same pair."),
     "segment": Told(_COLUMNS, "NAME,…", "Count these apart, such as web and mobile."),

@@ -175,8 +175,7 @@ class DuckdbEngine:
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         with reading(self._input):
             self._stage()
-            self._execute(sql, "query", None)
-            return self._con.fetchall()
+            return self._con.execute(sql).fetchall()
 
     # -- running -------------------------------------------------------------------------------
 
@@ -197,31 +196,26 @@ class DuckdbEngine:
     def _execute(self, sql: str, name: str, progress: Progress | None) -> None:
         """Run in a thread, so that progress is seen and Ctrl-C stops it at once."""
         failed: list[BaseException] = []
-        # Not Thread.join: interrupted, it takes a thread that still runs for a finished one.
-        finished = threading.Event()
 
         def work() -> None:
             try:
                 self._con.execute(sql)
             except BaseException as error:
                 failed.append(error)
-            finally:
-                finished.set()
 
-        threading.Thread(target=work, daemon=True).start()
+        worker = threading.Thread(target=work, daemon=True)
+        worker.start()
         try:
-            while not finished.wait(0.1 if progress else None):
+            while worker.is_alive():
+                worker.join(0.1 if progress else None)
                 if progress:
                     progress(name, max(0.0, self._con.query_progress()) / 100)
         except BaseException:
             self._con.interrupt()
-            while not finished.wait(0.1):
-                self._con.interrupt()
+            worker.join()
             raise
         if failed:
             raise failed[0]
-        if progress:
-            progress(name, 1.0)
 
     def _stage(self, progress: Progress | None = None) -> None:
         """Text formats are parsed once, into Parquet: the plan reads its rows several times."""
@@ -246,10 +240,10 @@ class DuckdbEngine:
     def days(self, day_sql: str) -> list[Day]:
         with reading(self._input):
             self._stage()
-        found = self.query(
-            f"SELECT {day_sql} AS day, {self._filename} AS file, count(*)"
-            f" FROM {self._filed} GROUP BY ALL ORDER BY ALL"
-        )
+            found = self._con.execute(
+                f"SELECT {day_sql} AS day, {self._filename} AS file, count(*)"
+                f" FROM {self._filed} GROUP BY ALL ORDER BY ALL"
+            ).fetchall()
         self._files_of: dict[str, dict[str, int]] = {}
         for day, path, rows in found:
             self._files_of.setdefault(str(day or ""), {})[path] = rows

@@ -236,10 +236,11 @@ def _rows_shown(p: Planner) -> str:
     source = "read_rows"
     if p.rules.dedupe:
         excluded = "excluded, " if p.rules.where else ""
+        time = ", coalesce(seconds, 0)" if p.roles.time else ""
         # Of the copies, one that was clicked is the one to keep.
         copy = (
             f"row_number() OVER (PARTITION BY {excluded}search, {keys}, rank"
-            " ORDER BY coalesce(click, 0) DESC, bad_click, bad_rank, click IS NULL)"
+            f" ORDER BY coalesce(click, 0) DESC, bad_click, bad_rank, click IS NULL{time})"
         )
         source = f"(SELECT *, {copy} AS copy FROM read_rows) AS copies"
     search = "search, " if p.roles.search else ""
