@@ -169,7 +169,11 @@ def _shrink(now: _State, kept: set[int], state: State) -> _State:
     """Take added knots away, the least useful first, while that pays."""
     while True:
         knots, more = now.curve.parts[0].numbers, now.curve.parts[1:]
-        tries = [state(_loglog(tuple(k for k in knots if k != out), *more)) for out in knots if out not in kept]
+        tries = [
+            state(_loglog(tuple(k for k in knots if k != out), *more))
+            for out in knots
+            if out not in kept
+        ]
         if more:
             tries.append(state(_loglog(knots)))
         better = [t for t in tries if t is not None and t.cost < now.cost]

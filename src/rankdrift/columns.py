@@ -19,6 +19,11 @@ class Column:
 
     path: tuple[str, ...]
     kind: str
+    # What the files' own statistics tell, where they do: no value is NULL (or blank, in text),
+    # and numbers lie between these. What cannot happen need not be checked row by row.
+    full: bool = False
+    low: int | None = None
+    high: int | None = None
 
     @property
     def name(self) -> str:

@@ -129,9 +129,8 @@ def _loglog(ranks: Ranks, knots: tuple[int, ...]) -> Floats:
 def _periodic(ranks: Ranks, period: tuple[int, ...]) -> Floats:
     """One parameter for each place in a batch but the first."""
     places = np.eye(period[0])[(ranks - 1) % period[0]]
-    seen = places.any(axis=0)
-    seen[0] = False
-    return places[:, seen]
+    seen = np.flatnonzero(places.any(axis=0))
+    return places[:, seen[seen > 0]]
 
 
 def _grid(ranks: Ranks, columns: tuple[int, ...]) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 
 from rankdrift.counts import Counts
 from rankdrift.curves import Curve, Part
-from rankdrift.errors import RankdriftError
+from rankdrift.errors import NotIdentified, RankdriftError
 from rankdrift.estimation import Fitted, Options, fit, supported_ranks
 from rankdrift.identify import connection, ranges
 from rankdrift.likelihood import Floats
@@ -92,7 +92,10 @@ def _difference(a: Fitted, b: Fitted, reference: int) -> dict[str, float]:
         rows.append((one.fit.theta[place] - one.fit.theta[zero], moves))
     (value_a, moves_a), (value_b, moves_b) = rows
     off = value_b - value_a
-    statistic, df, p_value = wald(off, spread_of(moves_b - moves_a), len(moves_a))
+    moves = (moves_b - moves_a)[(moves_a != 0).any(axis=1) | (moves_b != 0).any(axis=1)]
+    if len(moves) < 2:
+        raise NotIdentified("All comparisons come from one bucket of queries. Add queries.")
+    statistic, df, p_value = wald(off, spread_of(moves), len(moves))
     worst = int(np.argmax(np.abs(off)))
     return {
         "difference": float(np.expm1(np.abs(off[worst]))),
@@ -234,9 +237,8 @@ def _goodness(base: Fitted) -> Check:
     scores = terms.bucket_scores(theta) @ basis
     adjusted = residual - scores @ np.linalg.solve(base.fit.information, slope.T)
     total = residual.sum(axis=0)
-    statistic, df, p_value = wald(
-        total[used], adjusted[:, used].T @ adjusted[:, used], terms.buckets
-    )
+    clusters = int(adjusted[:, used].any(axis=1).sum())
+    statistic, df, p_value = wald(total[used], adjusted[:, used].T @ adjusted[:, used], clusters)
     off = total[used] / weight[used]
     worst = int(np.argmax(np.abs(off) * np.sqrt(weight[used])))
     a, b = divmod(int(np.flatnonzero(used)[worst]), many)

@@ -45,7 +45,9 @@ def maximise(likelihood: Likelihood, basis: Floats, start: Floats | None = None)
         gain = float(gradient @ change)
         if gain < GAIN:
             _refuse_loose(likelihood, theta, basis[:, free], information, step)
-            return Fit(theta, phi, basis, free, information, value, step)
+            phi[free] += change  # the last digits, for nothing
+            theta = basis @ phi
+            return Fit(theta, phi, basis, free, information, likelihood.value(theta), step)
         # Far from the maximum a full step may overshoot; the likelihood is concave, so
         # halving always ends.
         scale = min(1.0, 4.0 / max(float(np.abs(change).max()), 1e-300))

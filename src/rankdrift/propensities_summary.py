@@ -62,7 +62,8 @@ def html(p: Propensities, level: float = 0.95) -> str:
     """A small table for a notebook."""
     told = summary(p, level)
     rows = "".join(
-        f"<tr><td>{rank}</td><td>{row['propensity']:.3g}</td><td>{'reference' if rank == p.reference else _interval(row)}</td>"
+        f"<tr><td>{rank}</td><td>{row['propensity']:.3g}</td>"
+        f"<td>{'reference' if rank == p.reference else _interval(row)}</td>"
         f"<td>{'' if row['supported'] else 'thin data'}</td></tr>"
         for rank, row in told["at"].items()
     )

@@ -5,8 +5,8 @@ segments, those of each segment by itself (pooling "own") and leaning on the poo
 
 | file | holds | read back |
 |---|---|---|
-| .json | all; the deviations of a direct curve of 500 ranks take 5 MB | equal |
-| .parquet | all, a quarter of that; the table, log_p and deviations are its columns | equal |
+| .json | all; up to 5 MB for a direct curve of 500 ranks | equal |
+| .parquet | all, in a third of that; the table, log_p and deviations are its columns | equal |
 | .csv | the table, nothing else | values and each rank's own error: see propensities_csv |
 """
 
@@ -352,7 +352,7 @@ def _save_parquet(p: Propensities, path: str | os.PathLike[str], level: float) -
         query = f"""
             SELECT {", ".join(picks)}, coalesce(deviations, []) AS deviations FROM rankdrift_rows
             LEFT JOIN (
-                SELECT row, list(value ORDER BY place) AS deviations
+                SELECT row, list(coalesce(value, 'nan') ORDER BY place) AS deviations
                 FROM rankdrift_cells GROUP BY row
             ) USING (row) ORDER BY row"""
         options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{KEY}: {_text(meta)}}}"

@@ -7,8 +7,9 @@ buckets of queries as the independent units. Everything is relative to the refer
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdrift.errors import NotConverged
 from rankdrift.likelihood import Block, Floats, Likelihood
-from rankdrift.maximise import Fit
+from rankdrift.maximise import Fit, maximise
 from rankdrift.propensities import t_quantile
 
 # One bootstrap sample may stop when this much of log L is still to be gained: far below the
@@ -26,7 +27,8 @@ def model_covariance(fit: Fit) -> Floats:
 
 def bucket_covariance(fit: Fit, likelihood: Likelihood) -> Floats:
     """Sandwich with query buckets as clusters."""
-    return spread_of(bucket_moves(fit, likelihood))
+    touched = np.unique(np.concatenate([block.bucket for block in likelihood.blocks]))
+    return spread_of(bucket_moves(fit, likelihood)[touched])
 
 
 def bucket_moves(fit: Fit, likelihood: Likelihood) -> Floats:
@@ -47,12 +49,9 @@ def bucket_moves(fit: Fit, likelihood: Likelihood) -> Floats:
 
 
 def spread_of(moves: Floats) -> Floats:
-    """Covariance from the moves of independent buckets, (G, F) -> (F, F)."""
-    used = moves[np.abs(moves).sum(axis=1) > 0]
-    n = len(used)
-    if n < 2:
-        return np.zeros((moves.shape[1], moves.shape[1]))
-    off = used - used.mean(axis=0)
+    """Covariance from the moves of independent buckets that have terms, (G, F) -> (F, F)."""
+    n = len(moves)
+    off = moves - moves.mean(axis=0)
     return np.asarray((n - 1) / n * off.T @ off)
 
 
@@ -91,10 +90,20 @@ def bootstrap(fit: Fit, likelihood: Likelihood, samples: int, seed: int) -> Floa
             gradient = _gradients(likelihood, basis, phi, weight)
             change = _solve(information, gradient)
             phi += change
-            if float((gradient * change).sum(axis=1).max()) < GAIN:
+            gain = (gradient * change).sum(axis=1)
+            if float(gain.max()) < GAIN:
                 break
+        for late in np.flatnonzero(~(gain < GAIN)).tolist():  # thin data: not close after all
+            phi[late] = _refitted(fit, likelihood.reweighted(weight[late]), phi[late])
         out[first : first + step] = phi
     return out
+
+
+def _refitted(fit: Fit, likelihood: Likelihood, otherwise: Floats) -> Floats:
+    try:
+        return maximise(likelihood, fit.basis, fit.phi).phi[fit.free]
+    except NotConverged:
+        return otherwise
 
 
 def simultaneous_quantile(

@@ -10,8 +10,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from rankdrift.cli import run
+from rankdrift.cli import VERBS, run
+from rankdrift.cli import rankdrift as group
 from rankdrift.simulate import searches
+
+for verb in VERBS:  # loaded now, so that no test's stand-in for read_log shapes their options
+    group.get_command(None, verb)
 
 COMMAND = (sys.executable, "-m", "rankdrift.cli")
 

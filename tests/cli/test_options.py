@@ -5,8 +5,6 @@ from inspect import signature
 import pytest
 
 from rankdrift import read_log
-from rankdrift.cli import VERBS
-from rankdrift.cli import rankdrift as group
 from rankdrift.cli.options import ENGINE, HELP, NOT_TYPED, given, shorter, typed
 from rankdrift.errors import RankdriftError
 from rankdrift.harvesting import BUCKETS, MAX_SHOWN
@@ -22,8 +20,6 @@ class Seen(RankdriftError):
 @pytest.fixture
 def reached(rankdrift, monkeypatch):
     """What read_log is called with, for the words of a command."""
-    for verb in VERBS:  # their options are made from the real one, when they are first loaded
-        group.get_command(None, verb)
 
     def call(*words):
         found = {}

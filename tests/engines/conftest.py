@@ -12,9 +12,8 @@ def engine(request):
     """Every engine in turn: one suite, identical counts."""
     if request.param == "duckdb":
         return Harness("duckdb")
-    from engines.spark_session import session
-
-    return Harness("spark", session())
+    spark = pytest.importorskip("engines.spark_session", reason="needs the extra `spark`")
+    return Harness("spark", spark.session())
 
 
 @pytest.fixture

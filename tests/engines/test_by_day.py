@@ -81,7 +81,8 @@ def test_days_merged_are_the_whole(engine, tmp_path, files, kind, time_zone):
 
 
 def test_days_of_one_file_of_text(engine, tmp_path):
-    rows = with_holes(many_days(2), 2, 0.03, ["on", "device"])
+    rows = with_holes(many_days(2, days=2), 2, 0.03, ["on", "device"])
+    rows = [{**row, "on": row["on"] and str(row["on"])} for row in rows]
     path = tmp_path / "log.csv"
     lines = [",".join("" if v is None else str(v) for v in row.values()) for row in rows]
     path.write_text("\n".join([",".join(rows[0]), *lines]) + "\n")
@@ -90,7 +91,7 @@ def test_days_of_one_file_of_text(engine, tmp_path):
 
 
 def test_days_of_searches_with_repeats(engine, tmp_path):
-    rows = many_days(3)
+    rows = many_days(3, days=2)
     rows += [{**row, "rank": row["rank"] + 6} for row in rows[::11]] + rows[::13]
     path = write_parquet(tmp_path / "log.parquet", rows, on=pa.timestamp("us", "UTC"))
     options = {"day": "on", "search": "sid", "dedupe": True}
@@ -99,7 +100,7 @@ def test_days_of_searches_with_repeats(engine, tmp_path):
 
 def test_days_of_lists(engine, tmp_path):
     searches = {}
-    for row in many_days(4):
+    for row in many_days(4, days=2):
         found = searches.setdefault(row["sid"], {**row, "results": [], "picked": []})
         found["results"].append(row["doc"])
         found["picked"] += [row["doc"]] * row["click"] + ["stray"] * (row["price"] == 12.0)
@@ -184,7 +185,7 @@ def test_a_moved_folder_is_the_same_input(duckdb_engine, tmp_path, day_files):
 
 
 def test_days_of_a_table(duckdb_engine, tmp_path):
-    rows = with_holes(many_days(8), 8, 0.03, ["on"])
+    rows = with_holes(many_days(8, days=2), 8, 0.03, ["on"])
     path = write_parquet(tmp_path / "log.parquet", rows, on=pa.timestamp("us"))
     with duckdb.connect(tmp_path / "log.duckdb") as con:
         con.execute(f"CREATE TABLE log AS FROM read_parquet('{path}')")

@@ -298,7 +298,7 @@ def test_which_way_pairs_moved(engine, tmp_path, type_, write, odd):
     rows = []
     for row in random_log(50, searches=150):
         moment = datetime.datetime.combine(row["on"], datetime.time(12), UTC)
-        seconds = rng.choice((rng.uniform(0, 100), rng.uniform(0, 9999), 1, 1))
+        seconds = rng.choice((rng.uniform(0, 100), rng.uniform(0, 9999), 1, 1, 3601))
         moment = write(moment + datetime.timedelta(seconds=seconds))
         rows.append({**row, "at": rng.choice((moment,) * 30 + (odd, None))})
     counts = check(engine, tmp_path, rows, types={"at": type_}, day="on", time="at")

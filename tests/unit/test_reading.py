@@ -1,5 +1,7 @@
 """What a value means, one value at a time, on DuckDB."""
 
+from functools import cache
+
 import duckdb
 import pytest
 
@@ -9,11 +11,17 @@ from rankdrift.dialects import DUCKDB
 from rankdrift.reading import Rules
 
 
+@cache
+def connection():
+    con = duckdb.connect()
+    con.execute("SET TimeZone = 'UTC'")
+    return con
+
+
 def evaluate(*expressions, value):
     """SQL on a column x that holds `value`, given as SQL with its type."""
-    with duckdb.connect() as con:
-        con.execute("SET TimeZone = 'UTC'")
-        return con.execute(f"SELECT {', '.join(expressions)} FROM (SELECT {value} AS x)").fetchone()
+    sql = f"SELECT {', '.join(expressions)} FROM (SELECT {value} AS x)"
+    return connection().execute(sql).fetchone()
 
 
 @pytest.mark.parametrize(
@@ -119,6 +127,9 @@ def test_a_negative_number_of_clicks_is_unreadable(kind, value):
         ("int", "1709247600000", None, "2024-02-29"),
         ("int", "1709247600000000", None, "2024-02-29"),
         ("int", "1709247600000000000", None, "2024-02-29"),
+        ("int", "99999999999", None, None),
+        ("int", "10000000000000", None, "2286-11-20"),
+        ("int", "10000000000000000", None, "2286-11-20"),
         ("int", "2024", None, None),
         ("int", "202402", None, None),
         ("int", "-1709247600", None, None),

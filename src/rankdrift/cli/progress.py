@@ -37,6 +37,7 @@ class Bar:
     def __init__(self, bar: Progress | None, rows: int | None, by_day: bool) -> None:
         self._bar, self._rows, self._by_day = bar, rows, by_day
         self._began, self._parsed, self._days, self._done = time.monotonic(), 0.0, 0, 0
+        self._piece = (0.0, 1.0)
         if bar:
             self._task = bar.add_task(
                 "reading", total=None if by_day and not rows else 1.0, told=""
@@ -46,6 +47,8 @@ class Bar:
         if not self._bar:
             return
         share, words = self._place(step, fraction)
+        first, last = self._piece
+        share = first + (last - first) * share
         if self._by_day:
             words = f"{many(self._days, 'day')} done, {words}"
             share = self._done / self._rows if self._rows else 0.0
@@ -53,6 +56,10 @@ class Bar:
         self._bar.update(self._task, completed=share, description=words, told=rows)
         if time.monotonic() - self._began > PATIENCE:
             self._bar.start()
+
+    def piece(self, first: float, last: float) -> None:
+        """What follows is this stretch of the whole."""
+        self._piece = (first, last)
 
     def day_done(self, rows: int) -> None:
         self._days, self._done = self._days + 1, self._done + rows

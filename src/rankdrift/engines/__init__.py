@@ -57,6 +57,10 @@ class Engine(Protocol):
         """The days of the log, in order."""
         ...
 
+    def is_split_by_day(self) -> bool:
+        """After `days`: can they be read one by one at the price of reading the log once?"""
+        ...
+
     def part(self, day: Day, day_sql: str, column: Column) -> tuple[str, str | None]:
         """How to read one of `days`: a FROM item that has all its rows, and perhaps more, and a
         plain condition which all of them meet and by which an engine may skip the others."""

@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -30,6 +31,8 @@ _KINDS = {
     "float": "float", "double": "float", "decimal": "float",
     "list": "list", "array": "list", "struct": "nested", "map": "nested", "union": "nested",
 }  # fmt: skip
+# Beyond this many files, reading all their statistics costs more than it saves.
+_MANY_FILES = 2_000
 # Rereading files for each day costs more than sorting them by day once when days are mixed.
 _MIXED = 4
 
@@ -117,6 +120,9 @@ class DuckdbEngine:
 
     def prepare(self, used: list[str]) -> list[str]:
         source = self._input
+        if isinstance(source, Files) and source.format == "parquet":
+            with reading(source):
+                self.columns = {**self.columns, **self._facts(source, used)}
         if not isinstance(source, Files) or source.format != "parquet" or len(source.paths) == 1:
             return []
         with reading(source):
@@ -142,6 +148,37 @@ class DuckdbEngine:
                     f"its values are compared as {self.columns[name].kind}."
                 )
         return remarks
+
+    def _facts(self, source: Files, used: list[str]) -> dict[str, Column]:
+        """Columns in use, with what the files' statistics tell of them."""
+        if len(source.paths) > _MANY_FILES:
+            return {}
+        found = self._con.execute(
+            "SELECT path_in_schema,"
+            " count(stats_null_count) = count(*) AND sum(stats_null_count) = 0,"
+            " count(stats_min_value) = count(*) AND count(stats_max_value) = count(*),"
+            " min(TRY_CAST(stats_min_value AS BIGINT)), max(TRY_CAST(stats_max_value AS BIGINT)),"
+            " min(ascii(stats_min_value)), count(DISTINCT file_name)"
+            " FROM parquet_metadata($paths) WHERE num_values > 0 GROUP BY path_in_schema",
+            {"paths": list(source.paths)},
+        ).fetchall()
+        files = self._con.execute(
+            "SELECT count(*) FROM parquet_file_metadata($paths) WHERE num_rows > 0",
+            {"paths": list(source.paths)},
+        ).fetchall()[0][0]
+        facts = {}
+        for name, full, known, low, high, first, have in found:
+            column = self.columns.get(name)
+            if column is None or name not in used or len(column.path) > 1 or have < files:
+                continue
+            if column.kind == "int" and known:
+                facts[name] = replace(column, full=full, low=low, high=high)
+            elif column.kind == "text":
+                # A smallest text that starts beyond the blank: none is blank.
+                facts[name] = replace(column, full=full and known and (first or 0) > ord(" "))
+            elif column.kind in ("date", "timestamp", "instant", "bool"):
+                facts[name] = replace(column, full=full)
+        return facts
 
     def _lacking(self, name: str, source: Files) -> None:
         files = self._con.execute(
@@ -278,6 +315,9 @@ class DuckdbEngine:
             if not isinstance(self._input, Files) or len(files) == len(self._input.paths):
                 return "rd_log", _prune(day, column)
             return self._some_files(tuple(sorted(files))), _prune(day, column)
+
+    def is_split_by_day(self) -> bool:
+        return isinstance(self._input, Files) and not self._mixed
 
     @property
     def _mixed(self) -> bool:

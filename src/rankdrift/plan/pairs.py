@@ -19,12 +19,8 @@ def steps(p: Planner) -> list[Step]:
             "FROM rows_shown WHERE ok AND h IN (SELECT h FROM clicked)",
             keep=True,
         ),
-        Step(
-            "moved",
-            "SELECT h FROM candidates GROUP BY h HAVING min(rank) < max(rank)",
-            keep=True,
-        ),
-        *_appearances(p),
+        Step("moved", _moved(p), keep=True),
+        Step("appearances", _appearances(p)),
         Step("pairs", _pairs(p), keep=True),
         Step("cells", _cells(p), keep=True),
     ]
@@ -43,27 +39,34 @@ def _tally(p: Planner) -> str:
     )
 
 
-def _appearances(p: Planner) -> list[Step]:
+def _moved(p: Planner) -> str:
+    """Hashes seen at two ranks, with their rows n and clicks c; `repeated` tells those that may
+    have been shown twice in one search."""
+    repeated = "count(search) > count(DISTINCT search)" if p.has_search else "FALSE"
+    return (
+        f"SELECT h, count(*) AS n, sum(click) AS c, {repeated} AS repeated\n"
+        "FROM candidates GROUP BY h HAVING min(rank) < max(rank)"
+    )
+
+
+def _appearances(p: Planner) -> str:
     """One row per time a pair was shown, doc twice in one search left out.
 
     Both rows are left out, whichever was clicked: to choose by the click would bias.
     """
-    movers = "SELECT * FROM candidates WHERE h IN (SELECT h FROM moved)"
     if not p.has_search:
-        return [Step("appearances", movers, keep=True)]
+        return "SELECT * FROM candidates WHERE h IN (SELECT h FROM moved)"
     keys = ", ".join(p.keys)
-    first_time = ", min(seconds) AS seconds" if p.roles.time else ""
     time = ", seconds" if p.roles.time else ""
-    return [
-        Step("movers", movers, keep=True),
-        Step(
-            "appearances",
-            f"SELECT h, {keys}, min(rank) AS rank, min(click) AS click{first_time} FROM movers\n"
-            f"WHERE search IS NOT NULL GROUP BY h, search, {keys} HAVING count(*) = 1\n"
-            f"UNION ALL\nSELECT h, {keys}, rank, click{time} FROM movers WHERE search IS NULL",
-            keep=True,
-        ),
-    ]
+    first_time = ", min(seconds) AS seconds" if p.roles.time else ""
+    of = "FROM candidates WHERE h IN (SELECT h FROM moved WHERE {})"
+    return (
+        f"SELECT h, {keys}, rank, click{time} {of.format('NOT repeated')}\nUNION ALL\n"
+        f"SELECT h, {keys}, rank, click{time} {of.format('repeated')} AND search IS NULL\n"
+        f"UNION ALL\nSELECT h, {keys}, min(rank) AS rank, min(click) AS click{first_time}\n"
+        f"{of.format('repeated')} AND search IS NOT NULL\n"
+        f"GROUP BY h, search, {keys} HAVING count(*) = 1"
+    )
 
 
 def _pairs(p: Planner) -> str:

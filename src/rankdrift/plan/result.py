@@ -80,11 +80,13 @@ def _by_rank(p: Planner) -> str:
 def _funnel(p: Planner) -> list[str]:
     """Every row and click of the input, by what became of it."""
 
-    def total(table: str, where: str = "") -> str:
-        return (
-            "(SELECT count(*) AS n, coalesce(sum(click), 0) AS clicks"
-            f" FROM {table}{where}) AS {table}_total"
-        )
+    candidates = (
+        "(SELECT count(*) AS n, coalesce(sum(click), 0) AS clicks FROM candidates) AS candidates"
+    )
+    moved = (
+        "(SELECT count(*) AS pairs, coalesce(sum(n), 0) AS n, coalesce(sum(c), 0) AS clicks"
+        " FROM moved) AS moved"
+    )
 
     def pairs_where(condition: str) -> str:
         return (
@@ -102,8 +104,7 @@ def _funnel(p: Planner) -> list[str]:
         "(SELECT coalesce(sum(n), 0) AS n, coalesce(sum(clicks), 0) AS clicks"
         " FROM tally WHERE fate > 0) AS good"
     )
-    hashes = [f"(SELECT count(*) AS n FROM {t}) AS {t}_hashes" for t in ("clicked", "moved")]
-    movers = "movers" if p.has_search else "appearances"
+    clicked = "(SELECT count(*) AS pairs FROM clicked) AS clicked"
     whole_input = "(SELECT n, clicks FROM tally UNION ALL SELECT n, clicks FROM outside) AS log"
     reasons = " ".join(f"WHEN {fate} THEN '{_reason(name)}'" for name, fate in FATES.items())
     dropped = (
@@ -113,23 +114,21 @@ def _funnel(p: Planner) -> list[str]:
     lines = [
         line("input", "coalesce(sum(n), 0)", "coalesce(sum(clicks), 0)", "NULL", whole_input),
         row(p, "funnel", shown="reason", n="sum(n)", clicks="sum(clicks)") + f"\nFROM {dropped}",
-        line("repeat_click", "0", "good.clicks - candidates_total.clicks", "NULL",
-             good, total("candidates")),
-        line("never_clicked", "good.n - candidates_total.n + some_pairs.n", "0", "NULL",
-             good, total("candidates"), pairs_where("c = 0")),
-        line("one_rank", f"candidates_total.n - {movers}_total.n + some_pairs.n",
-             f"candidates_total.clicks - {movers}_total.clicks + some_pairs.clicks",
-             "clicked_hashes.n - moved_hashes.n + some_pairs.pairs",
-             total("candidates"), total(movers), *hashes,
-             pairs_where("c > 0 AND lowest = highest")),
+        line("repeat_click", "0", "good.clicks - candidates.clicks", "NULL", good, candidates),
+        line("never_clicked", "good.n - candidates.n + some_pairs.n", "0", "NULL",
+             good, candidates, pairs_where("c = 0")),
+        line("one_rank", "candidates.n - moved.n + some_pairs.n",
+             "candidates.clicks - moved.clicks + some_pairs.clicks",
+             "clicked.pairs - moved.pairs + some_pairs.pairs",
+             candidates, moved, clicked, pairs_where("c > 0 AND lowest = highest")),
         line("used", "some_pairs.n", "some_pairs.clicks", "some_pairs.pairs",
              pairs_where(_USABLE)),
     ]  # fmt: skip
     if p.has_search:
+        # Every appearance is in one pair or another.
         lines.append(
-            line("doc_twice", "movers_total.n - appearances_total.n",
-                 "movers_total.clicks - appearances_total.clicks", "NULL",
-                 total("movers"), total("appearances"))
+            line("doc_twice", "moved.n - some_pairs.n", "moved.clicks - some_pairs.clicks", "NULL",
+                 moved, pairs_where("TRUE"))
         )  # fmt: skip
     return lines
 

@@ -194,29 +194,59 @@ def _drops(p: Planner) -> dict[str, tuple[str, str]]:
         drops["duplicate"] = ("search IS NOT NULL AND copy > 1", "search IS NULL OR copy = 1")
     if _rank(p)[1] != "FALSE":
         drops["bad_rank"] = ("bad_rank", "NOT bad_rank")
-    drops["no_rank"] = ("rank IS NULL", "rank IS NOT NULL")
-    if p.rules.first_rank == 1:
-        drops["rank_zero"] = ("rank = 0", "rank <> 0")
-    drops["low_rank"] = ("rank < 1", "rank >= 1")
-    drops["deep_rank"] = (f"rank > {p.rules.max_rank}", f"rank <= {p.rules.max_rank}")
-    drops["no_doc"] = _blank("doc", "text" if roles.layout == "list" else _kind(p, roles.doc))
+    drops |= _rank_drops(p)
+    if not _is_full(p, roles.doc):
+        drops["no_doc"] = _blank("doc", "text" if roles.layout == "list" else _kind(p, roles.doc))
     query = [_blank(q, _kind(p, c)) for q, c in zip(p.queries, roles.query, strict=True)]
-    drops["no_query"] = (
-        " AND ".join(f"({drop})" for drop, _ in query),
-        query[0][1] if len(query) == 1 else f"coalesce({' OR '.join(k for _, k in query)}, FALSE)",
-    )
-    if roles.day:
-        drops["no_day"] = ("day IS NULL", "day IS NOT NULL")
-    if roles.same:
-        drops["no_same"] = (
-            " OR ".join(f"{s} IS NULL" for s in p.same),
-            " AND ".join(f"{s} IS NOT NULL" for s in p.same),
+    if not any(_is_full(p, column) for column in roles.query):
+        drops["no_query"] = (
+            " AND ".join(f"({drop})" for drop, _ in query),
+            query[0][1]
+            if len(query) == 1
+            else f"coalesce({' OR '.join(k for _, k in query)}, FALSE)",
         )
-    if _click(p)[1] != "FALSE":
+    if roles.day and not (_is_full(p, roles.day) and _kind(p, roles.day) in _DAYS):
+        drops["no_day"] = ("day IS NULL", "day IS NOT NULL")
+    same = [s for s, c in zip(p.same, roles.same, strict=True) if not _is_full(p, c)]
+    if same:
+        drops["no_same"] = (
+            " OR ".join(f"{s} IS NULL" for s in same),
+            " AND ".join(f"{s} IS NOT NULL" for s in same),
+        )
+    if _click(p)[1] != "FALSE" and not _at_least(p, roles.click, 0):
         drops["bad_click"] = ("bad_click", "NOT bad_click")
     if roles.layout == "list":
         drops["doc_twice"] = ("twice", "NOT twice")
     return drops
+
+
+def _rank_drops(p: Planner) -> dict[str, tuple[str, str]]:
+    rules, column = p.rules, p.columns.get(p.roles.rank or "")
+    known = column is not None and column.kind == "int" and not p.roles.page
+    drops = {}
+    if not (known and column and column.full):
+        drops["no_rank"] = ("rank IS NULL", "rank IS NOT NULL")
+    if not (known and _at_least(p, p.roles.rank, rules.first_rank)):
+        if rules.first_rank == 1:
+            drops["rank_zero"] = ("rank = 0", "rank <> 0")
+        drops["low_rank"] = ("rank < 1", "rank >= 1")
+    deepest = column.high if known and column else None
+    if deepest is None or deepest - rules.first_rank + 1 > rules.max_rank:
+        drops["deep_rank"] = (f"rank > {rules.max_rank}", f"rank <= {rules.max_rank}")
+    return drops
+
+
+# Kinds whose day is there whenever the value is.
+_DAYS = ("date", "timestamp", "instant")
+
+
+def _is_full(p: Planner, name: str | None) -> bool:
+    return name is not None and p.columns[name].full
+
+
+def _at_least(p: Planner, name: str | None, least: int) -> bool:
+    low = p.columns[name].low if name else None
+    return low is not None and low >= least
 
 
 def _kind(p: Planner, name: str | None) -> str:
@@ -232,7 +262,8 @@ def _blank(name: str, kind: str) -> tuple[str, str]:
 def _rows_shown(p: Planner) -> str:
     drops, keys = _drops(p), ", ".join(p.keys)
     cases = "\n    ".join(f"WHEN {drop} THEN {FATES[name]}" for name, (drop, _) in drops.items())
-    ok = "\n    AND ".join(f"({keep})" for _, keep in drops.values())
+    fate = f"CASE {cases}\n    ELSE rank END" if drops else "rank"
+    ok = "\n    AND ".join(f"({keep})" for _, keep in drops.values()) or "TRUE"
     source = "read_rows"
     if p.rules.dedupe:
         excluded = "excluded, " if p.rules.where else ""
@@ -247,6 +278,6 @@ def _rows_shown(p: Planner) -> str:
     seconds = "seconds, " if p.roles.time else ""
     return (
         f"SELECT {search}{keys}, {seconds}rank, click, {p.dialect.hash.format(keys)} AS h,\n"
-        f"  CASE {cases}\n    ELSE rank END AS fate,\n"
+        f"  {fate} AS fate,\n"
         f"  {ok} AS ok\nFROM {source}"
     )

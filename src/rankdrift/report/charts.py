@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import numpy as np
@@ -24,6 +24,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F
 ENDINGS = (".png", ".svg", ".html")
 WIDTH, HEIGHT = 560, 320
 _FEW_RANKS = 60  # so few that each may have a dot
+_BREAK: Literal["break-paths-show-domains"] = "break-paths-show-domains"
 _TICKS = [m * 10**e for e in range(6) for m in (1, 2, 5)]
 # "<" in a text that strangers wrote could end the script of the page; as this it cannot.
 _LESS_THAN, _STAND_IN = "\\u003c", "\\ufdd0"
@@ -83,7 +84,7 @@ def curve_chart(
         row for name, curve in curves.items() for row in _rows(name, curve, level, simultaneous)
     ]
     true = _truth(p, truth)
-    x, axis = _x(p, log_rank), _y_axis(rows, true, p.reference, log_p)
+    x, axis = _x(rows, log_rank), _y_axis(rows, true, p.reference, log_p)
     y, low = alt.Y("propensity:Q", **axis), alt.Y("low:Q", **axis)
     several = len(curves) > 1
     colours = [BLACK, *COLOURS] if several else [COLOURS[0]]
@@ -94,14 +95,17 @@ def curve_chart(
     base = alt.Chart().encode(x=x, color=colour)
     tooltip = _tooltip(level, several, legend)
     layers: list[alt.Chart] = [
-        base.mark_area(opacity=0.12 if several else 0.18, clip=True)
-        .encode(y=low, y2="high:Q", tooltip=alt.value(None))
-        .transform_filter("isValid(datum.low)"),
-        base.mark_line(strokeWidth=2, clip=True, invalid="break-paths-show-domains").encode(y=y),
-        base.mark_point(filled=True, size=25, clip=True, opacity=1 if few else 0)
+        base.mark_area(opacity=0.12 if several else 0.18, clip=True, invalid=_BREAK).encode(
+            y=low, y2="high:Q", tooltip=alt.value(None)
+        ),
+        base.mark_line(strokeWidth=2, clip=True, invalid=_BREAK).encode(y=y),
+        base.mark_rule(strokeWidth=2, clip=True, opacity=0.5)
+        .encode(y=low, y2="high:Q")
+        .transform_filter("datum.alone && isValid(datum.low)"),
+        base.mark_point(filled=True, size=25, opacity=1 if few else 0)
         .encode(y=y, tooltip=tooltip)
         .transform_filter("datum.supported && isValid(datum.propensity)"),
-        base.mark_point(filled=False, size=30, fill="white", strokeWidth=1.2, clip=True)
+        base.mark_point(filled=False, size=30, fill="white", strokeWidth=1.2)
         .encode(y=y, tooltip=tooltip)
         .transform_filter("!datum.supported && isValid(datum.propensity)"),
         _reference_mark(p.reference, x, y),
@@ -145,8 +149,11 @@ def _rows(name: str, curve: Propensities, level: float, simultaneous: bool) -> R
         row["data"] = "enough" if row["supported"] else "thin: take the interval with care"
         if row["high"] is not None and not np.isfinite(row["high"]):
             row["low"] = row["high"] = None
+    known = set(curve.ranks.tolist())
+    for row in rows:  # one between two gaps has no line and no band: it gets a bar
+        row["alone"] = not known & {row["rank"] - 1, row["rank"] + 1}
     # A rank without estimate breaks the line, so that none is read off it.
-    missing = set(range(int(curve.ranks[0]), int(curve.ranks[-1]))) - set(curve.ranks.tolist())
+    missing = set(range(int(curve.ranks[0]), int(curve.ranks[-1]))) - known
     rows += [{"curve": name, "rank": rank, "propensity": None} for rank in missing]
     return sorted(rows, key=lambda row: int(row["rank"]))
 
@@ -165,8 +172,9 @@ def _truth(p: Propensities, truth: Mapping[int, float] | ArrayLike | None) -> Ro
     return [{"rank": r, "propensity": values[r] / values[p.reference]} for r in inside]
 
 
-def _x(p: Propensities, log_rank: bool) -> alt.X:
-    first, last = int(p.ranks[0]), int(p.ranks[-1])
+def _x(rows: Rows, log_rank: bool) -> alt.X:
+    ranks = [row["rank"] for row in rows]
+    first, last = min(ranks), max(ranks)
     if not log_rank:
         return alt.X("rank:Q", title="Rank", scale=alt.Scale(domain=[first, last], nice=False))
     ticks = [tick for tick in _TICKS if first <= tick <= last]
