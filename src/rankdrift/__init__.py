@@ -1,7 +1,7 @@
 """rankdrift: how much a click at each rank is worth, from the search logs you already have.
 
-The public names, in flow order: Log -> Counts. They are imported when first used, so that
-``import rankdrift`` costs next to nothing.
+The public names, in flow order: Log -> Counts -> Propensities. They are imported when first
+used, so that ``import rankdrift`` costs next to nothing.
 """
 
 from importlib import import_module
@@ -19,6 +19,9 @@ _HOME = {
     "Counts": "counts",
     "merge": "counts",
     "Funnel": "funnel",
+    "estimate": "estimation",
+    "Propensities": "propensities",
+    "diagnose": "diagnosis",
     "warehouse_sql": "warehouse",
     "import_counts": "warehouse",
     "RankdriftError": "errors",
@@ -28,8 +31,11 @@ __all__ = [
     "Funnel",
     "Inspection",
     "Log",
+    "Propensities",
     "RankdriftError",
     "__version__",
+    "diagnose",
+    "estimate",
     "harvest",
     "harvest_by_day",
     "import_counts",
@@ -41,11 +47,14 @@ __all__ = [
 
 if TYPE_CHECKING:
     from rankdrift.counts import Counts, merge
+    from rankdrift.diagnosis import diagnose
     from rankdrift.errors import RankdriftError
+    from rankdrift.estimation import estimate
     from rankdrift.funnel import Funnel
     from rankdrift.harvesting import harvest, harvest_by_day
     from rankdrift.inspection import Inspection, inspect
     from rankdrift.log import Log, read_log
+    from rankdrift.propensities import Propensities
     from rankdrift.warehouse import import_counts, warehouse_sql
 
 

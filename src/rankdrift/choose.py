@@ -56,7 +56,9 @@ def choose_curve(counts: "Counts", options: "Options") -> Curve:
 
     now = state(first.curve)
     assert now
-    now = _with_period(now, terms, state)
+    # A jump looks much like a period, and the other way round: whichever explains more comes first.
+    starts = (now, _with_period(now, terms, state), _with_jump(now, terms, state))
+    now = min((start for start in starts if start), key=lambda start: start.cost)
     now = _grow(now, terms, state)
     now = _with_period(now, terms, state)
     return _shrink(now, kept, state).curve

@@ -283,16 +283,18 @@ def _sufficiency(counts: Counts, base: Fitted, options: Options) -> Check:
     scale = float((variance / np.diag(direct.fit.information)).mean()) or 1.0
     scale = max(scale, 1.0)
     p_value = float(chdtrc(df, gain / scale))
+    # Mean square, over all comparisons, of how differently the two fits compare their ranks.
     off = direct.fit.theta - curve.theta
-    weight = np.diag(direct.likelihood.information(direct.fit.theta))
-    beyond = float(np.sqrt(max(0.0, (weight * off**2).sum() / weight.sum() - df / weight.sum())))
+    information = direct.likelihood.information(direct.fit.theta)
+    excess = max(0.0, float(off @ information @ off) - df * scale)
+    beyond = float(np.expm1(np.sqrt(excess / (0.5 * np.trace(information)))))
     numbers = {"statistic": gain, "df": df, "p_value": p_value, "beyond_noise": beyond}
     sure = p_value < SURE and beyond > MATTERS / 2
     verdict = SERIOUS if sure and beyond > MATTERS else CAUTION if p_value < LIKELY else GOOD
     return Check(
         "curve", verdict,
         f"One parameter a rank against {base.curve}: p = {p_value:.2g}; beyond noise they differ "
-        f"by {beyond:.1%} on average.",
+        f"by {beyond:.1%} in a typical comparison.",
         "" if verdict == GOOD else "The curve is too stiff: use curve='auto' or more knots.",
         numbers,
     )  # fmt: skip

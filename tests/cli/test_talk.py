@@ -165,7 +165,10 @@ def test_the_steps_of_the_bar_are_those_of_the_plan(log):
 
     progress = import_module("rankdrift.cli.progress")
     plan = [step.name for step in read_log(log).planner().plan().steps if step.keep]
-    assert [name for name in plan if name in progress.STEPS] == list(progress.STEPS)
+    timed = [name for name in progress.STEPS if name in plan]
+    assert [name for name in plan if name in progress.STEPS] == timed
+    # A bar that skips a little is no harm, one that has lost the long steps is.
+    assert sum(progress.STEPS[name][0] for name in timed) > 0.75
 
 
 def test_text_of_strangers_is_shown_not_obeyed(rankdrift, write_log, tmp_path, monkeypatch):

@@ -30,6 +30,8 @@ VERBS = {
     "harvest": ("harvest", "Count a log: big log in, small file of counts out."),
     "merge": ("counts", "Add counts up: a month is the sum of its days."),
     "counts": ("counts", "Show what is in a file of counts."),
+    "estimate": ("estimate", "Estimate propensities, with intervals, from counts or a log."),
+    "diagnose": ("estimate", "Check whether the assumptions behind them hold."),
     "sql": ("warehouse", "Print the harvest as SQL, to run in a warehouse."),
     "import-counts": ("warehouse", "Take in the result of that SQL."),
 }
@@ -73,9 +75,9 @@ def rankdrift() -> None:
     \b
         log --inspect--> a verdict: will it do?
          |
-         +--harvest----------------------------> counts --merge--> counts of all days
-         |                                         ^
-         +--sql--> your warehouse --import-counts--+
+         +--harvest----------------------------> counts --estimate--> propensities
+         |                                       ^  |  \\--diagnose--> do assumptions hold?
+         +--sql--> your warehouse --import-counts+  +--merge--> counts of all days
 
     \b
     Begin with one of these:

@@ -75,7 +75,7 @@ def line(text: str, style: str = "") -> Text:
 def columns_table(found: Inspection) -> Group:
     """Columns in use first; of the others just the number when there are many."""
     used, others = column_roles(found)
-    table = _table(["column", "kind", "role", ""])
+    table = empty_table(["column", "kind", "role", ""])
     for name, kind, roles, how in used:
         table.add_row(line(name), kind, roles, how)
     if len(others) <= MOST_COLUMNS:
@@ -151,7 +151,7 @@ def _axis(blocks: Sequence[Block], wide: int) -> str:
 
 
 def segments_table(counts: Counts) -> Padding:
-    table = _table([", ".join(counts.segment_columns)], ["impressions", "ctr", "comparisons"])
+    table = empty_table([", ".join(counts.segment_columns)], ["impressions", "ctr", "comparisons"])
     sizes = segment_sizes(counts)
     for size in sizes[:MOST_SEGMENTS]:
         table.add_row(
@@ -166,7 +166,7 @@ def segments_table(counts: Counts) -> Padding:
 
 
 def funnel_table(funnel: Funnel) -> Padding:
-    table = _table([""], ["rows", "%", "clicks", "%", "pairs"])
+    table = empty_table([""], ["rows", "%", "clicks", "%", "pairs"])
     for name, words, rows, clicks, pairs in funnel.lines():
         style = "bold" if name in ("input", "used") else ""
         table.add_row(
@@ -188,7 +188,7 @@ def funnel_notes(funnel: Funnel) -> list[Padding]:
 
 
 def support_table(found: Inspection) -> Padding:
-    table = _table(["ranks"], ["impressions", "clicks", "ctr", "comparisons", "at best"])
+    table = empty_table(["ranks"], ["impressions", "clicks", "ctr", "comparisons", "at best"])
     for s in found.support:
         table.add_row(
             rank_words(s.first, s.last),
@@ -263,7 +263,7 @@ def _plain_table() -> Table:
     return table
 
 
-def _table(texts: Sequence[str], numbers: Sequence[str] = ()) -> Table:
+def empty_table(texts: Sequence[str], numbers: Sequence[str] = ()) -> Table:
     """Columns of text, then columns of numbers, by their headers."""
     table = Table(
         box=SIMPLE_HEAD, show_edge=False, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim"

@@ -67,7 +67,7 @@ def pairs(
     zero = np.zeros(n, np.int32)
     by_rank = ByRank(
         segment=np.zeros(ranks, np.int32),
-        rank=np.arange(1, ranks + 1),
+        rank=np.arange(1, ranks + 1, dtype=np.int32),
         impressions=np.bincount(shown.ravel(), minlength=ranks + 1)[1:],
         clicks=np.bincount(shown[click], minlength=ranks + 1)[1:],
     )

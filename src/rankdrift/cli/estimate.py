@@ -1,0 +1,147 @@
+"""rankdrift estimate and rankdrift diagnose"""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rankdrift.cli.counts import find_counts
+from rankdrift.cli.options import Sections, given, log_options, read
+from rankdrift.cli.output import check_file
+from rankdrift.cli.progress import bar
+from rankdrift.cli.screen import Screen, talking
+from rankdrift.errors import BadCounts
+
+if TYPE_CHECKING:
+    from rankdrift.counts import Counts
+
+
+@click.command(cls=Sections)
+@click.argument("inputs", nargs=-1, required=True, metavar="COUNTS_OR_LOG...")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Where the propensities go: .csv, .parquet or .json."
+)
+@click.option(
+    "--curve",
+    default="loglog",
+    show_default=True,
+    help="direct, loglog, 'loglog(1,2,5,…)', 'loglog + periodic(40)', 'grid(4)' or auto.",
+)
+@click.option(
+    "--clicks",
+    type=click.Choice(["every", "single"]),
+    default="every",
+    show_default=True,
+    help="Every click, or only pairs with a single one, as in the paper.",
+)
+@click.option("--reference", default=1, show_default=True, help="The rank whose propensity is 1.")
+@click.option(
+    "--errors",
+    type=click.Choice(["buckets", "model", "bootstrap"]),
+    default="buckets",
+    show_default=True,
+    help="What the intervals rest on.",
+)
+@click.option("--samples", default=1000, show_default=True, help="Samples of the bootstrap.")
+@click.option("--seed", default=0, show_default=True, help="Of the bootstrap.")
+@click.option("--by", metavar="NAME,…", help="Segment columns: a curve for each segment too.")
+@click.option(
+    "--extrapolate-to", type=int, metavar="N", help="Draw the curve on to this rank, and say so."
+)
+@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--simultaneous", is_flag=True, help="Intervals for the whole curve at once.")
+@log_options()
+@talking
+def estimate(
+    screen: Screen,
+    inputs: tuple[str, ...],
+    output: str | None,
+    curve: str,
+    clicks: Any,
+    reference: int,
+    errors: str,
+    samples: int,
+    seed: int,
+    by: str | None,
+    extrapolate_to: int | None,
+    level: float,
+    simultaneous: bool,
+    **options: Any,
+) -> int:
+    """Estimate propensities: how likely a result at each rank is looked at.
+
+    COUNTS_OR_LOG are files of counts (a folder or a glob of them is added up), or a log, which is
+    then counted first, with the options of harvest.
+
+    \b
+        rankdrift estimate counts.parquet -o propensities.csv
+        rankdrift estimate counts.parquet --by platform --curve auto -o propensities.json
+    """
+    if output:
+        check_file(output)
+    from rankdrift.estimation import estimate
+    from rankdrift.report.curve_text import curve_report
+
+    counts = counts_of(screen, inputs, options)
+    found = estimate(
+        counts, curve=curve, clicks=clicks, reference=reference, errors=errors, samples=samples,
+        seed=seed, by=[name.strip() for name in by.split(",")] if by else None,
+        extrapolate_to=extrapolate_to,
+    )  # fmt: skip
+    if output:
+        found.save(output, level)
+    screen.show(curve_report(found, level, simultaneous))
+    screen.answer({
+        "file": output, "table": found.table(level, simultaneous), "level": level,
+        "simultaneous": simultaneous, "gaps": {str(r): why for r, why in found.gaps.items()},
+        "summary": found.summary(), "provenance": dict(found.provenance),
+    })  # fmt: skip
+    if output:
+        screen.say("", f"The propensities are in {output}.")
+    screen.next("rankdrift", "diagnose", *inputs)
+    return 0
+
+
+@click.command(cls=Sections)
+@click.argument("inputs", nargs=-1, required=True, metavar="COUNTS_OR_LOG...")
+@click.option("--curve", default="loglog", show_default=True, help="As in estimate.")
+@click.option("--reference", default=1, show_default=True, help="The rank whose propensity is 1.")
+@log_options()
+@talking
+def diagnose(
+    screen: Screen, inputs: tuple[str, ...], curve: str, reference: int, **options: Any
+) -> int:
+    """Check whether the assumptions behind the estimate hold on this data, and what to do if not.
+
+    Each check gives a number, a verdict and advice. Exits with 1 if something serious fails.
+    """
+    from rankdrift.diagnosis import SERIOUS, diagnose
+    from rankdrift.report.curve_text import diagnosis_report
+
+    found = diagnose(counts_of(screen, inputs, options), curve=curve, reference=reference)
+    screen.show(diagnosis_report(found))
+    screen.answer(found.to_dict())
+    screen.next("rankdrift", "estimate", *inputs, "-o", "propensities.csv")
+    return 1 if found.verdict == SERIOUS else 0
+
+
+def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) -> "Counts":
+    """Counts from files of counts, or from a log that is harvested first."""
+    from rankdrift.counts import Counts, merge
+    from rankdrift.counts_table import read_metadata
+    from rankdrift.harvesting import harvest
+
+    try:
+        paths = find_counts(inputs)
+        read_metadata(paths[0])
+    except BadCounts:
+        log = read(inputs, options)
+        if log.guessed:
+            told = ", ".join(f"{role} = {name}" for role, name in log.guessed.items())
+            screen.say(f"Guessed the columns: {told}.")
+        screen.note(log.remarks)
+        with bar(screen, log) as progress:
+            return harvest(log, progress=progress)
+    typed = [f"--{name.replace('_', '-')}" for name in given(options)]
+    if typed:
+        screen.say(f"Note: {', '.join(typed)} tell how to read a log; these are counts already.")
+    return merge(Counts.load(path) for path in paths)

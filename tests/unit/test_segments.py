@@ -1,0 +1,149 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from worlds import listed, power, simulate
+
+from rankdrift.errors import BadOption
+from rankdrift.estimation import estimate
+
+SAME = {name: power(0.6) for name in ("app", "tv", "web")}
+KNOTS = "loglog(1, 5, 30)"
+WORLDS = 60
+# Of 60 uniform numbers the largest gap to the diagonal is below 0.21 but for once in 100 times
+# (Kolmogorov); p-values of estimated covariances are uniform only nearly.
+UNIFORM = 0.25
+
+
+def kolmogorov(p):
+    """The largest distance of the share of p-values below x from x."""
+    p = np.sort(p)
+    steps = np.arange(len(p) + 1) / len(p)
+    return max((steps[1:] - p).max(), (p - steps[:-1]).max())
+
+
+def test_p_is_uniform_when_segments_do_not_differ():
+    p, spread = [], []
+    for seed in range(WORLDS):
+        counts = simulate(900, 30, seed, segments=SAME, queries=300).counts
+        found = estimate(counts, by="device", curve=KNOTS).difference
+        assert found.df == 4  # two parameters, three segments
+        p.append(found.p_value)
+        spread.append(found.spread)
+    assert kolmogorov(np.array(p)) < UNIFORM
+    assert (np.array(p) < 0.01).mean() <= 5 / WORLDS  # above 5 of 60: once in 10,000 times
+    assert np.median(spread) < 0.2
+
+
+def test_a_real_difference_is_found_and_measured():
+    slopes = {"app": 1.2, "tv": 0.6, "web": 0.3}
+    world = simulate(6000, 30, 1, segments={name: power(s) for name, s in slopes.items()})
+    found = estimate(world.counts, by="device", curve=KNOTS)
+    assert found.difference.p_value < 1e-6
+    # log p at ranks 5 and 30 differs between segments by its slope times log rank.
+    sd = np.std(list(slopes.values()), ddof=1)
+    assert sd * np.log(5) * 0.5 < found.difference.spread < sd * np.log(30) * 1.5
+    for name, curve in found.by_segment.items():
+        off = (curve.log_p - world.by_segment[name[0]])[1:] / curve.std_error[1:]
+        assert np.abs(off).max() < 4  # two free numbers, seen at 29 ranks
+    assert found.segment_columns == ("device",)
+    assert found.difference.left_out == {}
+
+
+@pytest.mark.parametrize("curve", [KNOTS, "direct"])
+@pytest.mark.parametrize("seed", range(3))
+def test_leaning_curves_lie_between_their_own_and_the_pool(curve, seed):
+    segments = {"app": power(1.0), "tv": power(0.7), "web": power(0.4)}
+    world = simulate(2500, 8, seed, segments=segments, shares=[0.6, 0.1, 0.3], level=0.3)
+    found = estimate(world.counts, by="device", curve=curve)
+    assert set(found.leaning) == set(found.by_segment)
+    for segment, leaning in found.leaning.items():
+        own = found.by_segment[segment]
+        pool = found.log_p[np.searchsorted(found.ranks, own.ranks)]
+        low, high = np.minimum(own.log_p, pool), np.maximum(own.log_p, pool)
+        assert (low - 1e-12 <= leaning.log_p).all()
+        assert (leaning.log_p <= high + 1e-12).all()
+        assert leaning.log_p[0] == leaning.std_error[0] == 0
+        assert leaning.method.endswith("leaning on the pool")
+        assert (leaning.std_error[1:] > 0).all()
+
+
+def test_a_tiny_segment_leans_nearly_fully_and_a_large_one_hardly():
+    """Large segments that differ a little, and one of a hundredth of the pairs."""
+    segments = {"app": power(0.75), "tv": power(0.6), "web": power(0.45)}
+    shares = [0.49, 0.02, 0.49]
+    counts = simulate(12_000, 30, 2, segments=segments, shares=shares).counts
+    found = estimate(counts, by="device", curve=KNOTS)
+
+    def leans(name):
+        own, leaning = found.by_segment[(name,)], found.leaning[(name,)]
+        return 1 - (leaning.log_p - found.log_p)[-1] / (own.log_p - found.log_p)[-1]
+
+    assert leans("tv") > 0.85
+    assert leans("app") < 0.6
+    assert leans("web") < 0.6
+    tiny = found.leaning[("tv",)]
+    assert (tiny.std_error[1:] < found.by_segment[("tv",)].std_error[1:]).all()
+    assert (tiny.std_error[1:] >= found.std_error[1:]).all()  # surer than its pool it cannot be
+
+
+def test_segments_that_do_not_differ_are_the_pool():
+    counts = simulate(900, 30, 4, segments=SAME, queries=300).counts
+    found = estimate(counts, by="device", curve=KNOTS)
+    assert found.difference.spread == 0
+    for leaning in found.leaning.values():
+        np.testing.assert_allclose(leaning.log_p, found.log_p, atol=1e-12)
+
+
+def test_segments_without_an_estimate_are_named():
+    rows = [(((1, 1), (2, 0)), b, 6 + b % 3, s) for b in range(8) for s in (0, 1)]
+    rows += [(((1, 0), (2, 1)), b, 4 + b % 2, s) for b in range(8) for s in (0, 1)]
+    rows += [(((1, 1), (2, 0)), 0, 3, 2)]
+    counts = listed(rows, names=("app", "tv", "web"))
+    found = estimate(counts, by="device", curve="direct")
+    assert set(found.by_segment) == {("app",), ("tv",)}
+    assert list(found.difference.left_out) == [("web",)]
+    assert "Rank 1, the reference" in found.difference.left_out[("web",)]
+    with pytest.raises(BadOption, match=r"No segment 'web'. There are: app, tv"):
+        found.segment("web")
+    assert found.segment("tv") is found.leaning[("tv",)]
+    assert found.segment("tv", leaning=False) is found.by_segment[("tv",)]
+
+
+def test_one_segment_has_nothing_to_differ_from():
+    counts = simulate(400, 8, 1, segments={"web": power(0.5)}).counts
+    found = estimate(counts, by="device")
+    assert (found.difference.df, found.difference.p_value) == (0, 1)
+    np.testing.assert_allclose(found.segment("web").log_p, found.log_p)
+
+
+def test_every_segment_has_the_curve_of_the_pool():
+    segments = {"app": power(1.0), "web": lambda r: np.where(np.asarray(r) > 20, 0.2, 1.0)}
+    counts = simulate(5000, 40, 1, segments=segments, shares=[0.2, 0.8]).counts
+    found = estimate(counts, by="device", curve="auto")
+    assert {curve.method for curve in found.by_segment.values()} == {found.method}
+
+
+def test_columns_that_the_counts_are_not_split_by():
+    counts = simulate(300, 8, 1, segments=SAME).counts
+    with pytest.raises(BadOption, match=r"not split by 'devise'. Did you mean 'device'"):
+        estimate(counts, by="devise")
+    two = replace(
+        counts,
+        segment_columns=("device", "country"),
+        segments=tuple((name, "at") for (name,) in counts.segments),
+    )
+    assert set(estimate(two, by="device").by_segment) == {("app",), ("tv",), ("web",)}
+    assert set(estimate(two, by=["country"]).by_segment) == {("at",)}
+    assert set(estimate(two, by=["country", "device"]).by_segment) == {
+        ("at", "app"), ("at", "tv"), ("at", "web"),
+    }  # fmt: skip
+
+
+def test_another_reference_for_all_segments():
+    counts = simulate(1500, 8, 3, segments=SAME, level=0.3).counts
+    found = estimate(counts, by="device").relative_to(4)
+    for curves in (found.by_segment, found.leaning):
+        for curve in curves.values():
+            assert curve.reference == 4
+            assert curve.log_p[3] == curve.std_error[3] == 0
