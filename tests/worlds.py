@@ -113,7 +113,7 @@ def _draw(rng, n, ranks, log_p, level, shown, lift, slope, shares, trend):
     rank = np.clip(rank, 1, ranks).astype(int)
     times = rng.integers(shown[0], shown[1] + 1, n)
     here = np.arange(shown[1]) < times[:, None]
-    z = rng.beta(1, 1 / level - 1, n) * lift[query]
+    z = np.minimum(rng.beta(1, 1 / level - 1, n) * lift[query], 1)  # so that Eq. (1) holds
     later = trend * np.arange(shown[1]) / (times - 1)[:, None]
     log_chance = log_p[segment[:, None], rank - 1] + slope[query][:, None] * np.log(rank) + later
     click = (rng.random(rank.shape) < z[:, None] * np.exp(log_chance)) & here

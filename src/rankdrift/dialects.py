@@ -38,7 +38,8 @@ class Dialect:
     # lists
     explode: str  # FROM {source}, a row per element of {list}: rd_doc, and rd_place from 1
     text_list: str  # a list, its elements as text
-    split: str  # a text such as '["a","b"]' or 'a, b' as a list
+    json_list: str  # a JSON text such as '["a","b"]' as a list of texts, NULL if it is none
+    split: str  # a text such as 'a, b' as a list
     count_in: str  # how often {1} is in list {0}
     strays: str  # how many elements of list {0} are not in list {1}
     element: str  # element {1} of list {0}
@@ -93,6 +94,7 @@ DUCKDB = Dialect(
         " FROM {source}) AS rd_source"
     ),
     text_list="CAST({} AS VARCHAR[])",
+    json_list="CASE WHEN json_valid({0}) THEN from_json({0}, '[\"VARCHAR\"]') END",
     split=(
         "list_filter(string_split_regex(regexp_replace({}, '[\\[\\]\"'']', '', 'g'),"
         " '[,;|\\s]+'), lambda v: v <> '')"
@@ -137,6 +139,7 @@ SPARK = Dialect(
         " LATERAL VIEW posexplode({list}) rd_list AS rd_index, rd_doc) AS rd_source"
     ),
     text_list="CAST({} AS ARRAY<STRING>)",
+    json_list="from_json({0}, 'array<string>')",
     split=(
         "filter(split(regexp_replace({}, '[\\\\[\\\\]\"\\']', ''), '[,;|\\\\s]+'), v -> v <> '')"
     ),
@@ -175,6 +178,7 @@ BIGQUERY = Dialect(
         " FROM {source} AS rd_row, UNNEST({list}) AS rd_doc WITH OFFSET AS rd_index) AS rd_source"
     ),
     text_list="ARRAY(SELECT CAST(v AS STRING) FROM UNNEST({}) AS v WITH OFFSET AS i ORDER BY i)",
+    json_list="JSON_VALUE_ARRAY(SAFE.PARSE_JSON({0}))",
     split="REGEXP_EXTRACT_ALL({}, r'[^\\[\\]\",;|\\s]+')",
     count_in="(SELECT count(*) FROM UNNEST({0}) AS v WHERE v = {1})",
     strays=(
@@ -211,6 +215,7 @@ SNOWFLAKE = Dialect(
         " FROM {source} AS rd_row, LATERAL FLATTEN(INPUT => {list}) AS rd_list) AS rd_source"
     ),
     text_list="{}",
+    json_list="CAST(TRY_PARSE_JSON({0}) AS ARRAY)",
     split="REGEXP_SUBSTR_ALL({}, '[^][\",;| ]+')",
     count_in="ARRAY_SIZE(FILTER(COALESCE({0}, []), v -> CAST(v AS VARCHAR) = {1}))",
     strays="ARRAY_SIZE(FILTER(COALESCE({0}, []), v -> NOT ARRAY_CONTAINS(v, {1})))",
@@ -244,6 +249,7 @@ TRINO = Dialect(
         " CROSS JOIN UNNEST({list}) WITH ORDINALITY AS rd_list (rd_doc, rd_place)) AS rd_source"
     ),
     text_list="CAST({} AS ARRAY(VARCHAR))",
+    json_list="TRY(CAST(json_parse({0}) AS ARRAY(VARCHAR)))",
     split="regexp_extract_all({}, '[^\\[\\]\",;|\\s]+')",
     count_in="cardinality(filter(coalesce({0}, ARRAY[]), v -> v = {1}))",
     strays=(

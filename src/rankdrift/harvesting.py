@@ -98,12 +98,19 @@ def harvest_by_day(
     planner = log.planner(buckets=buckets, max_shown=max_shown)
     day_sql, column = planner.day_sql(), log.engine.columns[log.roles.day]
     written = []
+    whole = log.engine.fingerprint()
     for day in log.engine.days(day_sql):
+        # A click may come after midnight: events of a day are looked for in the whole log.
+        everywhere = log.roles.layout == "events"
+        if everywhere:
+            day = replace(day, fingerprint=whole)
         path = folder / f"{day.day or 'undated'}.parquet"
         source = _source(planner, log, day.fingerprint, day.day)
         done = source is not None and _is_done(path, source)
         if not done:
-            rows, prune = log.engine.part(day, day_sql, column)
+            rows, prune = log.engine.source, None
+            if not everywhere:
+                rows, prune = log.engine.part(day, day_sql, column)
             part = planner.but(source=rows, prune=prune, day=day.day)
             _run(log, part, day.fingerprint, progress).save(path)
         if each:
@@ -151,6 +158,9 @@ def _refuse_misread(funnel: Funnel, log: Log) -> None:
     """Stop where going on would give a wrong answer without a word."""
     if funnel.rows == 0:
         raise BadLog("The log is empty: it has columns but not a single row.")
+    dropped = funnel.dropped
+    if dropped["other_event"].rows + dropped["click_event"].rows == funnel.rows:
+        _refuse_unnamed_events(log)
     zero = funnel.notes["rank_zero"]
     if zero:
         raise BadLog(
@@ -158,6 +168,21 @@ def _refuse_misread(funnel: Funnel, log: Log) -> None:
             "with --first-rank 0; if those rows are mistakes, leave them out with "
             f'--where "{log.roles.rank} > 0".'
         )
+
+
+def _refuse_unnamed_events(log: Log) -> None:
+    planner = log.planner()
+    event = planner.dialect.text.format(planner.column(log.roles.event or "")[0])
+    found = log.engine.query(
+        f"SELECT {event}, count(*) FROM {planner.source} GROUP BY {event}"
+        f" ORDER BY count(*) DESC LIMIT 10"
+    )
+    told = ", ".join(f"{name!r} ({rows:,})" for name, rows in found)
+    raise BadLog(
+        f"No row of the log shows a result: {log.roles.event!r} is never "
+        f"{' or '.join(map(repr, log.rules.shown_events))}. It is {told}. Name the events with "
+        "--shown-events and --click-events."
+    )
 
 
 def _source(planner: Planner, log: Log, fingerprint: str | None, day: str | None) -> str | None:

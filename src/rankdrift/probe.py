@@ -51,7 +51,10 @@ def _refuse_ranks_by_page(log: Log) -> None:
 
 def _look_at_searches(log: Log) -> list[str]:
     planner = log.planner()
-    sample = f"(SELECT search, doc, rank FROM rows_shown WHERE ok LIMIT {SAMPLE}) AS rd_sample"
+    sample = (
+        "(SELECT search, doc, rank FROM rows_shown WHERE ok AND search IS NOT NULL"
+        f" LIMIT {SAMPLE}) AS rd_sample"
+    )
     by_rank = f"SELECT search, count(*) AS n, count(DISTINCT rank) AS ranks FROM {sample}"
     searches, repeated = log.engine.query(
         planner.rows_query(

@@ -114,7 +114,6 @@ def test_days_of_lists(engine, tmp_path):
     assert_same(merged, tally(long, day="on", outside=outside))
 
 
-@pytest.mark.xfail(strict=True, reason="a day's rows are read without the next day's clicks")
 @pytest.mark.parametrize("files", ["one", "per day", "mixed"])
 def test_a_click_after_midnight_belongs_to_what_was_shown_before(engine, tmp_path, files):
     rows = []

@@ -429,8 +429,8 @@ def test_the_file_is_the_documented_table(tmp_path, con):
     columns = con.sql(f"DESCRIBE FROM read_parquet({file})").fetchall()
     assert [column[:2] for column in columns] == [
         ("kind", "VARCHAR"), ("segment_device", "VARCHAR"), ("bucket", "INTEGER"),
-        ("drift", "INTEGER"), ("shown", "VARCHAR"), ("single", "BOOLEAN"), ("rank", "INTEGER"), ("other", "INTEGER"),
-        ("n", "BIGINT"), ("clicks", "BIGINT"), ("pairs", "BIGINT"),
+        ("drift", "INTEGER"), ("shown", "VARCHAR"), ("single", "BOOLEAN"), ("rank", "INTEGER"),
+        ("other", "INTEGER"), ("n", "BIGINT"), ("clicks", "BIGINT"), ("pairs", "BIGINT"),
     ]  # fmt: skip
     assert con.sql(f"FROM read_parquet({file})").fetchall() == [
         ("pair", None, 3, 0, "6 15", None, None, None, 2, None, None),

@@ -8,7 +8,6 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -16,6 +15,7 @@ import duckdb
 from rankdrift.columns import Column
 from rankdrift.dialects import DUCKDB, Dialect
 from rankdrift.engines import Day, Progress
+from rankdrift.engines.parquet import check_schemas, facts
 from rankdrift.errors import BadLog, BadOption, MissingColumns, did_you_mean
 from rankdrift.plan import Plan
 from rankdrift.sources import Files, Frame, Table
@@ -31,8 +31,6 @@ _KINDS = {
     "float": "float", "double": "float", "decimal": "float",
     "list": "list", "array": "list", "struct": "nested", "map": "nested", "union": "nested",
 }  # fmt: skip
-# Beyond this many files, reading all their statistics costs more than it saves.
-_MANY_FILES = 2_000
 # Rereading files for each day costs more than sorting them by day once when days are mixed.
 _MIXED = 4
 
@@ -119,78 +117,28 @@ class DuckdbEngine:
     # -- what engines tell ---------------------------------------------------------------------
 
     def prepare(self, used: list[str]) -> list[str]:
-        source = self._input
-        if isinstance(source, Files) and source.format == "parquet":
-            with reading(source):
-                self.columns = {**self.columns, **self._facts(source, used)}
-        if not isinstance(source, Files) or source.format != "parquet" or len(source.paths) == 1:
+        source, columns = self._input, [self.columns[name] for name in used]
+        if not isinstance(source, Files):
             return []
         with reading(source):
-            found = self._con.execute(
-                "SELECT name, type, duckdb_type, count(DISTINCT file_name), any_value(file_name)"
-                " FROM parquet_schema($paths) WHERE type IS NOT NULL GROUP BY ALL ORDER BY ALL",
-                {"paths": _unglobbed(source.paths)},
-            ).fetchall()
-        remarks = []
-        for name in used:
-            top = self.columns[name].path[0]
-            types = [(t or p, n, file) for column, p, t, n, file in found if column == top]
-            have = sum(n for _, n, _ in types)
-            nested = (
-                self.columns[name].kind in ("list", "nested") or len(self.columns[name].path) > 1
-            )
-            if not nested and types and have < len(source.paths):
-                self._lacking(name, source)
-            if len({t for t, _, _ in types}) > 1 and not nested:
-                told = ", ".join(f"{t} in {n} files" for t, n, _ in types)
-                remarks.append(
-                    f"Column {name!r} changes its type between files ({told}); "
-                    f"its values are compared as {self.columns[name].kind}."
-                )
-        return remarks
+            if source.format == "csv":
+                self._check_headers(source, columns)
+            if source.format != "parquet":
+                return []
+            paths = _unglobbed(source.paths)
+            self.columns = {**self.columns, **facts(self._con, paths, columns)}
+            return check_schemas(self._con, paths, columns) if len(source.paths) > 1 else []
 
-    def _facts(self, source: Files, used: list[str]) -> dict[str, Column]:
-        """Columns in use, with what the files' statistics tell of them."""
-        if len(source.paths) > _MANY_FILES:
-            return {}
-        found = self._con.execute(
-            "SELECT path_in_schema,"
-            " count(stats_null_count) = count(*) AND sum(stats_null_count) = 0,"
-            " count(stats_min_value) = count(*) AND count(stats_max_value) = count(*),"
-            " min(TRY_CAST(stats_min_value AS BIGINT)), max(TRY_CAST(stats_max_value AS BIGINT)),"
-            " min(ascii(stats_min_value)), count(DISTINCT file_name)"
-            " FROM parquet_metadata($paths) WHERE num_values > 0 GROUP BY path_in_schema",
-            {"paths": list(source.paths)},
-        ).fetchall()
-        files = self._con.execute(
-            "SELECT count(*) FROM parquet_file_metadata($paths) WHERE num_rows > 0",
-            {"paths": list(source.paths)},
-        ).fetchall()[0][0]
-        facts = {}
-        for name, full, known, low, high, first, have in found:
-            column = self.columns.get(name)
-            if column is None or name not in used or len(column.path) > 1 or have < files:
-                continue
-            if column.kind == "int" and known:
-                facts[name] = replace(column, full=full, low=low, high=high)
-            elif column.kind == "text":
-                # A smallest text that starts beyond the blank: none is blank.
-                facts[name] = replace(column, full=full and known and (first or 0) > ord(" "))
-            elif column.kind in ("date", "timestamp", "instant", "bool"):
-                facts[name] = replace(column, full=full)
-        return facts
-
-    def _lacking(self, name: str, source: Files) -> None:
-        files = self._con.execute(
-            "SELECT file_name FROM parquet_schema($paths) GROUP BY file_name"
-            " HAVING NOT list_contains(list(name), $name) ORDER BY file_name",
-            {"paths": _unglobbed(source.paths), "name": name},
-        ).fetchall()
-        if files:
-            raise MissingColumns(
-                f"{len(files)} of {len(source.paths)} files have no column {name!r}, the first is "
-                f"{files[0][0]!r}. Leave those files out, or choose a column that all have."
-            )
+    def _check_headers(self, source: Files, columns: list[Column]) -> None:
+        """A CSV file that lacks a column would be read as if all were missing there."""
+        for path in source.paths if len(source.paths) > 1 else ():
+            there = self._con.sql(f"SELECT * FROM {_reader((path,), 'csv')} LIMIT 0").columns
+            for column in columns:
+                if column.path[0] not in there:
+                    raise MissingColumns(
+                        f"{path!r} has no column {column.path[0]!r} in its first line. Give it a "
+                        "header like the other files, or leave it out."
+                    )
 
     def fingerprint(self) -> str | None:
         if isinstance(self._input, Files) and not any("://" in p for p in self._input.paths):

@@ -102,7 +102,9 @@ def _list(p: Planner, name: str | None) -> str:
     sql, kind = p.column(name)
     if kind == "list":
         return p.dialect.text_list.format(sql)
-    return p.dialect.split.format(reading.plain_text(sql, kind, p.dialect))
+    text = reading.plain_text(sql, kind, p.dialect)
+    from_json, split = p.dialect.json_list.format(text), p.dialect.split.format(text)
+    return f"CASE WHEN {text} LIKE '[%' THEN coalesce({from_json}, {split}) ELSE {split} END"
 
 
 def _event_columns(p: Planner) -> tuple[str, str, str]:

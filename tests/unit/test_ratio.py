@@ -1,0 +1,146 @@
+import numpy as np
+import pytest
+from worlds import listed, power, simulate
+
+from rankdrift.baselines.ratio import ENOUGH_CLICKS, ratio
+from rankdrift.errors import BadOption, NotIdentified
+from rankdrift.estimation import estimate
+from rankdrift.propensities import Interval, t_quantile
+
+ROUNDING = 1e-12
+DOWN, UP = ((1, 1), (2, 0)), ((1, 0), (2, 1))
+
+
+def rows(bucket, ones, twos):
+    return [(DOWN, bucket, ones), (UP, bucket, twos)]
+
+
+def test_once_at_each_rank_it_is_the_ratio_of_clicks():
+    found = ratio(listed([*rows(0, 30, 10), *rows(1, 20, 15), (((1, 1), (2, 1)), 2, 5)]), 2, 1)
+    assert found.value == pytest.approx(30 / 55, rel=ROUNDING)
+    assert (found.pairs, found.clicks_i, found.clicks_j) == (80, 30, 55)
+    assert isinstance(found, Interval)
+    assert found.left_out == 0
+
+
+def test_repeats_are_averaged_over_impressions():
+    """Rank 1: 1/2 of 12 pairs and 1 of 10; rank 2: 2/3 of 12 pairs and 0 of 10."""
+    counts = listed([
+        (((1, 1), (1, 0), (2, 1), (2, 1), (2, 0)), 0, 12),
+        (((1, 1), (2, 0), (5, 1)), 1, 10),
+        (((2, 0), (1, 0), (5, 1)), 1, 99),  # a click elsewhere is 0 clicks at both
+        (((1, 1), (5, 0)), 2, 99), (((2, 1), (5, 0)), 3, 99),  # not at both
+        (((2, 1), (1, 0)), 4, 1), (((1, 1), (2, 0)), 4, 1),
+    ])  # fmt: skip
+    found = ratio(counts, 1, 2)
+    assert found.value == pytest.approx((12 / 2 + 10 + 1) / (12 * 2 / 3 + 1), rel=ROUNDING)
+    assert (found.pairs, found.clicks_i, found.clicks_j) == (123, 23, 25)
+
+
+def test_errors_by_hand():
+    """Three buckets: leave out each in turn, two degrees of freedom."""
+    ones, twos = np.array([30.0, 20.0, 25.0]), np.array([10.0, 15.0, 10.0])
+    counts = listed([r for b in range(3) for r in rows(b, int(ones[b]), int(twos[b]))], buckets=4)
+    found = ratio(counts, 1, 2, level=0.9)
+    without = np.log((75 - ones) / (35 - twos))
+    error = np.sqrt(2 / 3 * ((without - without.mean()) ** 2).sum())
+    assert (found.std_error, found.df) == (pytest.approx(error), 2)
+    reach = t_quantile(0.9, 2) * error
+    assert found.low == pytest.approx(75 / 35 * np.exp(-reach))
+    assert found.high == pytest.approx(75 / 35 * np.exp(reach))
+    assert found.level == 0.9
+    back = ratio(counts, 2, 1, level=0.9)
+    assert (back.value, back.low) == (pytest.approx(1 / found.value), pytest.approx(1 / found.high))
+
+
+def test_two_ranks_are_the_likelihood():
+    """With two ranks, each once: the maximum of the likelihood in closed form."""
+    counts = simulate(600, 2, 3, level=0.3, buckets=32).counts
+    found, curve = ratio(counts, 2, 1), estimate(counts, curve="direct")
+    likely = curve.ratio(2, 1)
+    assert found.value == pytest.approx(likely.value, rel=1e-8)
+    # Both are jackknives over buckets, one of them by its first step.
+    assert found.std_error == pytest.approx(curve.std_error[1], rel=0.02)
+    assert found.df == curve.df
+
+
+def test_it_agrees_with_the_likelihood_where_both_apply():
+    """Many pairs at ranks 1 and 2, with repeats and other ranks, and frequent clicks."""
+    world = simulate(8000, 5, 4, curve=power(0.6), shown=(2, 5), level=0.5)
+    curve = estimate(world.counts, curve="direct")
+    for i, j in ((2, 1), (5, 3), (4, 2)):
+        found, likely = ratio(world.counts, i, j), curve.ratio(i, j)
+        truth = np.exp(world.log_p[i - 1] - world.log_p[j - 1])
+        assert found.low < truth < found.high
+        # The ratio uses part of the same clicks: it differs from the likelihood by less than
+        # its own error is beyond the likelihood's, roughly; twice its error is ample.
+        assert abs(np.log(found.value / likely.value)) < 2 * found.std_error
+        assert found.high / found.low > 0.9 * likely.high / likely.low
+
+
+def test_unclicked_pairs_would_change_nothing():
+    """As a log has them: all pairs at both ranks, clicked or not, give the same ratio of sums."""
+    rng = np.random.default_rng(3)
+    log = [
+        (((1, rng.random() < z), (2, rng.random() < z / 2)), int(rng.integers(0, 16)), 1)
+        for z in rng.random(400)
+    ]
+    total = np.array([[shown[0][1], shown[1][1]] for shown, *_ in log]).mean(axis=0)
+    counts = listed(log)
+    assert counts.n_pairs < 400
+    assert ratio(counts, 1, 2).value == pytest.approx(total[0] / total[1], rel=ROUNDING)
+
+
+def test_pairs_held_as_comparisons_are_left_out_and_counted():
+    counts = simulate(2000, 4, 1, shown=(2, 6), level=0.4, max_shown=4).counts
+    found = ratio(counts, 1, 2)
+    assert found.left_out == 2000 - counts.pairs.total.pairs > 0
+    assert found.low < 1 < found.high  # ranks 1 and 2 are worth the same here
+    assert ratio(counts.restrict(strict=True), 1, 2).left_out is None
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    held = 0
+    for seed in range(100):
+        world = simulate(300, 3, seed, curve=power(1), shown=(2, 3), level=0.3, queries=100)
+        found = ratio(world.counts, 3, 1)
+        held += found.low <= 1 / 3 <= found.high
+    assert held >= 88  # of 100 at 95%, fewer than once in 200 times
+
+
+def test_too_few():
+    some = [*rows(0, ENOUGH_CLICKS, 5), *rows(1, ENOUGH_CLICKS, 4)]
+    with pytest.raises(NotIdentified) as error:
+        ratio(listed(some), 1, 2)
+    words = str(error.value)
+    assert "29 listed pairs" in words
+    assert "with 20 clicks at the one (in 2 buckets of queries) and 9 at the other (in 2)" in words
+    assert "comparisons" not in words
+    one_bucket = [*rows(0, 50, 50), (DOWN, 1, 50)]
+    with pytest.raises(NotIdentified, match=r"50 at the other \(in 1\).*two buckets or more"):
+        ratio(listed(one_bucket), 1, 2)
+    with pytest.raises(NotIdentified, match=r"^0 listed pairs with a click appeared"):
+        ratio(listed(some, max_rank=9), 1, 9)
+    long = (((1, 1), (2, 1), (2, 0)), 0, 40)
+    with pytest.raises(NotIdentified, match="without those held as comparisons"):
+        ratio(listed([long], max_shown=2), 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("i", "j", "level", "words"),
+    [
+        (1, 1, 0.95, "rank 1 to itself"),
+        (0, 1, 0.95, "Rank 0 is not one of the ranks counted, 1 to 2"),
+        (1, 3, 0.95, "Rank 3 is not one"),
+        (1.5, 2, 0.95, "Rank 1.5 is not one"),
+        (1, 2, 95, "level must lie between 0 and 1"),
+    ],
+)
+def test_options_that_make_no_sense(i, j, level, words):
+    with pytest.raises(BadOption, match=words):
+        ratio(listed(rows(0, 20, 20)), i, j, level)
+
+
+def test_segments_are_summed():
+    counts = simulate(900, 4, 2, segments={"app": power(0.5), "web": power(0.5)}).counts
+    assert ratio(counts, 1, 2) == ratio(counts.pool(), 1, 2)
