@@ -1,6 +1,6 @@
 """Do 95% intervals cover the truth 95% of the time? Seeded simulations, by block of ranks.
 
-    python -m benchmarks.coverage [--worlds 500] [--jobs 2]
+python -m benchmarks.coverage [--worlds 500] [--jobs 2]
 """
 
 import argparse

@@ -148,7 +148,7 @@ SPARK = Dialect(
         "size(filter(coalesce({0}, array()),"
         " v -> v IS NULL OR NOT coalesce(array_contains({1}, v), FALSE)))"
     ),
-    element="element_at({0}, {1})",
+    element="try_element_at({0}, {1})",
 )
 
 BIGQUERY = Dialect(

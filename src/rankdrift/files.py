@@ -100,10 +100,10 @@ def _abandoned(path: Path) -> bool:
         return False
     if time.time() - path.stat().st_mtime > _ABANDONED:
         return True
-    return match["host"] == _host() and not _alive(int(match["pid"]))
+    return match["host"] == _host() and not is_alive(int(match["pid"]))
 
 
-def _alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     if os.name == "nt":  # os.kill would end the process there
         return True
     try:

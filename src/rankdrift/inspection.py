@@ -148,13 +148,13 @@ def _judge(log: Log, counts: Counts, linked: Connection) -> tuple[str, list[str]
     funnel = counts.funnel
     advice: list[str] = []
     if funnel.used.pairs == 0:
-        return "unfit", [_why_no_pairs(counts)], _how_to_get_pairs(log, counts)
+        return "unfit", [why_no_pairs(counts)], how_to_get_pairs(log, counts)
     if not linked.blocks:
         reason = (
             f"{counts.n_pairs:,} pairs moved and were clicked, but no two ranks each won a click "
             "over the other, so no two can be compared."
         )
-        return "unfit", [reason], _how_to_get_pairs(log, counts)
+        return "unfit", [reason], how_to_get_pairs(log, counts)
     main, clicks = linked.main, float(counts.choices("every").weight.sum())
     reasons = [
         f"{counts.n_pairs:,} pairs moved between ranks and were clicked; their "
@@ -180,17 +180,17 @@ def _judge(log: Log, counts: Counts, linked: Connection) -> tuple[str, list[str]
     if clicks < TOO_FEW:
         verdict = "unfit"
         reasons.append(
-            f"That is worth {clicks:,.0f} comparisons: at best ±{_error(clicks):.0%} for a single "
+            f"That is worth {clicks:,.0f} comparisons: at best ±{at_best(clicks):.0%} for a single "
             "ratio of two ranks."
         )
     elif clicks < FEW or len(linked.alone) > len(main):
         verdict = "weak"
         reasons.append(
-            f"That is worth {clicks:,.0f} comparisons: at best ±{_error(clicks):.0%} for a single "
+            f"That is worth {clicks:,.0f} comparisons: at best ±{at_best(clicks):.0%} for a single "
             "ratio of two ranks, less for each rank of a curve."
         )
     if verdict != "good":
-        advice += _how_to_get_pairs(log, counts)
+        advice += how_to_get_pairs(log, counts)
     if not log.roles.day:
         advice.append(
             "There is no day column, so an item's appearances are compared over the whole log; "
@@ -208,7 +208,7 @@ def _unmoved(counts: Counts, linked: Connection) -> list[int]:
     return sorted(set(shown[shown <= max(compared)].tolist()) - compared)
 
 
-def _error(clicks: float) -> float:
+def at_best(clicks: float) -> float:
     """Half width of the 95% interval of a ratio, at best."""
     return float(np.expm1(1.96 * 2 / np.sqrt(clicks)))
 
@@ -223,7 +223,7 @@ def _unbroken(main: tuple[int, ...]) -> int:
     return last
 
 
-def _why_no_pairs(counts: Counts) -> str:
+def why_no_pairs(counts: Counts) -> str:
     funnel = counts.funnel
     if funnel.clicks == 0:
         return f"There is not a single click in {funnel.rows:,} rows."
@@ -242,7 +242,7 @@ def _why_no_pairs(counts: Counts) -> str:
     )
 
 
-def _how_to_get_pairs(log: Log, counts: Counts) -> list[str]:
+def how_to_get_pairs(log: Log, counts: Counts) -> list[str]:
     dropped = {name: (rows, clicks) for name, _, rows, clicks, _ in counts.funnel.lines()}
     advice = []
     if counts.funnel.clicks:

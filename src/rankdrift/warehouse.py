@@ -15,7 +15,7 @@ from rankdrift.counts import Counts
 from rankdrift.dialects import dialect as find_dialect
 from rankdrift.errors import BadCounts, BadOption, MissingColumns, did_you_mean
 from rankdrift.harvesting import BUCKETS, MAX_SHOWN, check_sizes, counts_of
-from rankdrift.log import Log, describe, names_of, rules_of
+from rankdrift.log import Log, describe, names_of, read_config, read_log, rules_of
 from rankdrift.plan import Plan, Planner, Step
 
 # Types taken for granted where nothing is said of a column.
@@ -41,13 +41,20 @@ def warehouse_sql(
     whole numbers, day a date, the query text.
     """
     check_sizes(buckets, max_shown)
+    for name in options:
+        if name not in read_log.__annotations__:
+            raise BadOption(f"No option {name!r}.{did_you_mean(name, read_log.__annotations__)}")
     written_for = find_dialect(dialect)
     if log is not None:
-        columns, roles, rules = dict(log.engine.columns), log.roles, log.rules
+        # Names and kinds only: what a sample's statistics tell need not hold for the table.
+        columns = {name: Column(c.path, c.kind) for name, c in log.engine.columns.items()}
+        roles, rules = log.roles, log.rules
     else:
+        options = {**read_config(options.pop("config", None)), **options}
         roles = _roles(options)
-        columns = _columns(roles, types or {})
+        columns = _columns(roles)
         rules = rules_of(options, roles)
+    columns = _typed(columns, types or {})
     planner = Planner(
         source=written_for.quote(*table.split(".")),
         columns=columns,
@@ -95,11 +102,16 @@ def _roles(options: Mapping[str, Any]) -> Roles:
     return Roles(**chosen)  # type: ignore[arg-type]  # keys are Roles' own fields
 
 
-def _columns(roles: Roles, types: Mapping[str, str]) -> dict[str, Column]:
+def _columns(roles: Roles) -> dict[str, Column]:
     columns: dict[str, Column] = {}
     for role, value in roles.to_dict().items():
         for name in value if isinstance(value, list) else [value]:
             columns[str(name)] = Column(tuple(str(name).split(".")), _USUAL.get(role, "text"))
+    return columns
+
+
+def _typed(columns: Mapping[str, Column], types: Mapping[str, str]) -> dict[str, Column]:
+    columns = dict(columns)
     for name, kind in types.items():
         resolve(name, columns, "types")
         if kind not in KINDS:

@@ -232,7 +232,7 @@ def test_buckets_see_clicks_that_belong_together_and_the_model_does_not(fitted):
         ("loglog", 1000, (2, 4), SAME_SAMPLE),
         ("direct", 1500, (2, 4), SAME_SAMPLE),
         ("direct", 1500, (2, 2), SAME_SAMPLE),
-        ("direct", 250, (2, 2), SAME_THIN_SAMPLE),
+        ("direct", 150, (2, 2), SAME_THIN_SAMPLE),
     ],
 )
 def test_a_bootstrap_sample_is_a_refit_with_its_weights(curve, pairs, shown, tolerance):
@@ -269,6 +269,20 @@ def test_a_rank_that_one_bucket_tells_of_is_no_surer_than_by_the_model():
         assert found.supported.tolist() == [True, True, False]
         assert found.std_error[2] == pytest.approx(model[2], rel=0.02)
         assert 0.5 * model[1] < found.std_error[1] < 3 * model[1]
+
+
+def test_what_one_bucket_tells_moves_nothing_by_rounding():
+    """Ranks 3 and 4 in bucket 5 only: its information less its own is rounding, not 0."""
+
+    def errors(k):
+        rows = [(((1, 1), (2, 0)), b, (30 + 3 * b) * k) for b in range(16)]
+        rows += [(((1, 0), (2, 1)), b, (15 + 5 * (b % 3)) * k) for b in range(16)]
+        rows += [(((1, 1), (3, 0), (4, 0)), 5, 7 * k), (((1, 0), (3, 1), (4, 0)), 5, 4 * k)]
+        rows += [(((2, 0), (3, 0), (4, 1)), 5, 3 * k)]
+        found = fit(listed(rows, buckets=16), Options(curve="direct"))
+        return np.sqrt(np.diag(bucket_covariance(found.fit, found.likelihood)))
+
+    np.testing.assert_allclose(errors(1_000_000), errors(1), rtol=0.01)
 
 
 @pytest.mark.parametrize("errors", ["buckets", "bootstrap"])

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import dips, listed, power, simulate
 
@@ -83,9 +83,9 @@ def test_which_bucket_a_query_falls_into_does_not_matter(log, curve, names):
 
 
 @quick
-@given(logs, st.integers(1, 29), curves)
+@given(logs, st.integers(0, 28), curves)
 def test_counts_merge_in_any_order(log, cut, curve):
-    assume(cut < len(log))
+    cut = 1 + cut % (len(log) - 1)
     one, two, whole = (counted(rows) for rows in (log[:cut], log[cut:], log))
     wanted = estimated(whole, curve=curve, reference=2)
     assert_same(estimated(one + two, curve=curve, reference=2), wanted)

@@ -87,6 +87,23 @@ def test_a_tiny_segment_leans_nearly_fully_and_a_large_one_hardly():
     assert (tiny.std_error[1:] >= found.std_error[1:]).all()  # surer than its pool it cannot be
 
 
+def test_leaning_by_hand():
+    """own and pool, weighted by trust = between / (between + noise), and what trust leaves open."""
+    segments = {"app": power(1.2), "tv": power(0.6), "web": power(0.3)}
+    counts = simulate(3000, 30, 1, segments=segments).counts
+    found = estimate(counts, by="device", curve=KNOTS)
+    between = found.difference.spread**2
+    assert between > 0
+    for segment, leaning in found.leaning.items():
+        own = found.by_segment[segment]
+        noise = own.std_error[1:] ** 2
+        trust = between / (between + noise)
+        wanted = trust * own.log_p[1:] + (1 - trust) * found.log_p[1:]
+        np.testing.assert_allclose(leaning.log_p[1:], wanted)
+        open_ = (1 - trust) ** 2 * (found.std_error[1:] ** 2 + between)
+        np.testing.assert_allclose(leaning.std_error[1:] ** 2, trust**2 * noise + open_)
+
+
 def test_segments_that_do_not_differ_are_the_pool():
     counts = simulate(900, 30, 4, segments=SAME, queries=300).counts
     found = estimate(counts, by="device", curve=KNOTS)

@@ -83,7 +83,9 @@ def _tell(screen: Screen, log: "Log") -> None:
         flag = f"--{next(iter(log.guessed))}"
         screen.say(f"Guessed the columns: {told}. If one is wrong, name it ({flag} …).")
     screen.say(f"A day: {log.days}.")
-    screen.note(log.remarks)
+    from rankdrift.probe import probe
+
+    screen.note((*log.remarks, *probe(log)))
 
 
 def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> int:
@@ -132,8 +134,8 @@ def _end(screen: Screen, log: "Log", counts: "Counts", verb: str, output: str) -
     if counts.n_pairs:
         screen.next("rankdrift", verb, output)
         return 0
-    from rankdrift.inspection import _how_to_get_pairs, _why_no_pairs
+    from rankdrift.inspection import how_to_get_pairs, why_no_pairs
 
-    screen.say(f"There are no usable pairs. {_why_no_pairs(counts)}")
-    screen.say(*(f"> {advice}" for advice in _how_to_get_pairs(log, counts)))
+    screen.say(f"There are no usable pairs. {why_no_pairs(counts)}")
+    screen.say(*(f"> {advice}" for advice in how_to_get_pairs(log, counts)))
     return 1

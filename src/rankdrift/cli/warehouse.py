@@ -10,7 +10,6 @@ from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.dialects import DIALECTS
 from rankdrift.errors import BadOption
-from rankdrift.log import read_config
 
 RUN = ("duckdb", "spark")  # dialects whose statements the tests run; the others they parse
 
@@ -61,14 +60,14 @@ def sql(
 
     sizes = {"buckets": buckets, "max_shown": max_shown}
     more: dict[str, Any] = {name: value for name, value in sizes.items() if value is not None}
+    if types:
+        more["types"] = _types(types)
     if sample is not None:
-        if types:
-            raise BadOption("--types and LOG do not go together: types are taken from the LOG.")
         log = read([sample], options)
         screen.note(log.remarks)
         more["log"] = log
     else:
-        more |= {**read_config(options.pop("config")), **given(options), "types": _types(types)}
+        more |= given(options)
     text = warehouse_sql(table, dialect=dialect, **more)
     screen.text(text)
     screen.answer({"dialect": dialect, "table": table, "sql": text})

@@ -4,10 +4,12 @@ import datetime
 import glob
 import os
 import re
+import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -17,6 +19,7 @@ from rankdrift.dialects import DUCKDB, Dialect
 from rankdrift.engines import Day, Progress
 from rankdrift.engines.parquet import check_schemas, facts
 from rankdrift.errors import BadLog, BadOption, MissingColumns, did_you_mean
+from rankdrift.files import is_alive
 from rankdrift.plan import Plan
 from rankdrift.sources import Files, Frame, Table
 
@@ -45,7 +48,8 @@ class DuckdbEngine:
         memory: str | None = None,
         threads: int | None = None,
     ) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="rankdrift-")
+        _sweep()
+        self._folder = tempfile.TemporaryDirectory(prefix=f"rankdrift-{os.getpid()}-")
         self._input = source
         self._con = self._connect(memory, threads)
         with reading(source):
@@ -160,7 +164,8 @@ class DuckdbEngine:
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         with reading(self._input):
             self._stage()
-            return self._con.execute(sql).fetchall()
+            self._execute(sql, "query", None)
+            return self._con.fetchall()
 
     # -- running -------------------------------------------------------------------------------
 
@@ -181,26 +186,31 @@ class DuckdbEngine:
     def _execute(self, sql: str, name: str, progress: Progress | None) -> None:
         """Run in a thread, so that progress is seen and Ctrl-C stops it at once."""
         failed: list[BaseException] = []
+        # Not Thread.join: interrupted, it takes a thread that still runs for a finished one.
+        finished = threading.Event()
 
         def work() -> None:
             try:
                 self._con.execute(sql)
             except BaseException as error:
                 failed.append(error)
+            finally:
+                finished.set()
 
-        worker = threading.Thread(target=work, daemon=True)
-        worker.start()
+        threading.Thread(target=work, daemon=True).start()
         try:
-            while worker.is_alive():
-                worker.join(0.1 if progress else None)
+            while not finished.wait(0.1 if progress else None):
                 if progress:
                     progress(name, max(0.0, self._con.query_progress()) / 100)
         except BaseException:
             self._con.interrupt()
-            worker.join()
+            while not finished.wait(0.1):
+                self._con.interrupt()
             raise
         if failed:
             raise failed[0]
+        if progress:
+            progress(name, 1.0)
 
     def _stage(self, progress: Progress | None = None) -> None:
         """Text formats are parsed once, into Parquet: the plan reads its rows several times."""
@@ -225,10 +235,10 @@ class DuckdbEngine:
     def days(self, day_sql: str) -> list[Day]:
         with reading(self._input):
             self._stage()
-            found = self._con.execute(
-                f"SELECT {day_sql} AS day, {self._filename} AS file, count(*)"
-                f" FROM {self._filed} GROUP BY ALL ORDER BY ALL"
-            ).fetchall()
+        found = self.query(
+            f"SELECT {day_sql} AS day, {self._filename} AS file, count(*)"
+            f" FROM {self._filed} GROUP BY ALL ORDER BY ALL"
+        )
         self._files_of: dict[str, dict[str, int]] = {}
         for day, path, rows in found:
             self._files_of.setdefault(str(day or ""), {})[path] = rows
@@ -307,6 +317,14 @@ class DuckdbEngine:
 
     def _path(self, name: str) -> str:
         return os.path.join(self._folder.name, name)
+
+
+def _sweep() -> None:
+    """Remove what runs that were killed had spilled."""
+    for folder in Path(tempfile.gettempdir()).glob("rankdrift-*-*"):
+        owner = folder.name.split("-")[1]
+        if owner.isdigit() and not is_alive(int(owner)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _reader(paths: tuple[str, ...], format: str, filename: bool = False) -> str:

@@ -91,6 +91,14 @@ class Planner:
         day = ["day"] if self.roles.day else []
         return [*self.queries, "doc", *self.same, *self.segments, *day]
 
+    def hash_sql(self) -> str:
+        """The key's hash. Some engines' hashes pass over NULL, which would make ('a', NULL) and
+        (NULL, 'a') one: where NULL is a value, whether it is one is hashed as well."""
+        nullable = [*(self.queries if len(self.queries) > 1 else []), *self.segments]
+        return self.dialect.hash.format(
+            ", ".join([*self.keys, *(f"{k} IS NULL" for k in nullable)])
+        )
+
     @property
     def has_search(self) -> bool:
         """Can a doc shown twice in one search be told from two searches? (A list row can

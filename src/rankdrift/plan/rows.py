@@ -279,7 +279,7 @@ def _rows_shown(p: Planner) -> str:
     search = "search, " if p.roles.search else ""
     seconds = "seconds, " if p.roles.time else ""
     return (
-        f"SELECT {search}{keys}, {seconds}rank, click, {p.dialect.hash.format(keys)} AS h,\n"
+        f"SELECT {search}{keys}, {seconds}rank, click, {p.hash_sql()} AS h,\n"
         f"  {fate} AS fate,\n"
         f"  {ok} AS ok\nFROM {source}"
     )

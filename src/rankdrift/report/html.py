@@ -10,8 +10,7 @@ from rankdrift import __version__
 from rankdrift.counts import Counts
 from rankdrift.funnel import NOTES
 from rankdrift.identify import ranges
-from rankdrift.inspection import Inspection
-from rankdrift.inspection import _error as at_best
+from rankdrift.inspection import Inspection, at_best
 from rankdrift.report.blocks import column_roles, rank_blocks, segment_sizes
 from rankdrift.report.words import margin, percent, printable, rank_words, segment_words, share
 

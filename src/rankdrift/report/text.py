@@ -16,8 +16,7 @@ from rich.text import Text
 from rankdrift.counts import Counts
 from rankdrift.funnel import NOTES, Funnel
 from rankdrift.identify import Connection, ranges
-from rankdrift.inspection import Inspection
-from rankdrift.inspection import _error as at_best
+from rankdrift.inspection import Inspection, at_best
 from rankdrift.report.blocks import Block, column_roles, rank_blocks, segment_sizes
 from rankdrift.report.words import margin, percent, printable, rank_words, segment_words, share
 
