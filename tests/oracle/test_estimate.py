@@ -310,10 +310,29 @@ def test_buckets_that_agree_spread_nothing():
 
 def test_parts_of_a_covariance_with_large_and_small_variances():
     scale = np.array([1e3, 1e-5, 1.0])
-    shape = np.array([[1, 0.5, 0], [0.5, 1, 0.2], [0, 0.2, 1]])
+    shape = np.array([[1, 0.999, 0.5], [0.999, 1, 0.5], [0.5, 0.5, 1]])
     covariance = shape * np.outer(scale, scale)
     parts = parts_of(covariance)
     np.testing.assert_allclose(parts @ parts.T, covariance, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("curve", ["direct", "loglog(1, 4, 12)"])
+def test_estimates_carry_the_covariance_of_their_parameters(curve):
+    counts = simulate(2000, 12, 5, shown=(2, 3), level=0.3).counts
+    found = fit(counts, Options(curve=curve))
+    contrast = (found.fit.basis - found.fit.basis[4])[:, found.fit.free]
+    drawn = bootstrap(found.fit, found.likelihood, 60, seed=3)
+    for errors, covariance in (
+        ("model", model_covariance(found.fit)),
+        ("buckets", bucket_covariance(found.fit, found.likelihood)),
+        ("bootstrap", np.cov(drawn, rowvar=False)),
+    ):
+        given = estimate(counts, curve=curve, errors=errors, samples=60, seed=3, reference=5)
+        assert given.supported.all()
+        wanted = contrast @ covariance @ contrast.T
+        np.testing.assert_allclose(given.covariance, wanted, rtol=1e-6, atol=1e-9)
+        assert given.df == (np.inf if errors == "model" else 63)
+        assert given.errors == errors
 
 
 # -- the whole curve at once -------------------------------------------------------------------

@@ -31,6 +31,7 @@ def demo(screen: Screen, output: str, rows: int, seed: int) -> int:
     folder = Path(output)
     check_file(str(folder / "report.html"))
     log, counts, total = folder / "log", folder / "counts", folder / "counts.parquet"
+    curves = folder / "propensities.json"
     screen.say(f"Making up {rows:,} results shown over {DAYS} days, in {log} ...")
     from rankdrift.simulate import searches
 
@@ -44,6 +45,7 @@ def demo(screen: Screen, output: str, rows: int, seed: int) -> int:
             ("inspect", ["inspect", str(log), *columns, "--html", page]),
             ("harvest", ["harvest", str(log), *columns, "--by", "day", "-o", str(counts)]),
             ("merge", ["merge", str(counts), "-o", str(total)]),
+            ("estimate", ["estimate", str(total), "--by", "platform", "-o", str(curves)]),
         )
     }
     answers = {name: answer for name, (_, answer) in done.items()}
