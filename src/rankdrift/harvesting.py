@@ -14,7 +14,7 @@ from rankdrift.counts_table import read_metadata, read_table
 from rankdrift.engines import Day, Progress
 from rankdrift.errors import BadCounts, BadLog, BadOption
 from rankdrift.files import remove_leftovers
-from rankdrift.funnel import Funnel
+from rankdrift.funnel import Funnel, waterfall
 from rankdrift.log import Log
 from rankdrift.plan import Planner
 from rankdrift.probe import probe
@@ -147,11 +147,27 @@ def _run(log: Log, planner: Planner, fingerprint: str | None, progress: Progress
 
 def counts_of(connection: Any, table: str, **meta: Any) -> Counts:
     """The counts in a plan's result, which a DuckDB connection has as `table`."""
-    days = connection.execute(f"SELECT DISTINCT shown FROM {table} WHERE kind = 'day'").fetchall()
-    meta |= {"version": __version__, "days": sorted(day for (day,) in days)}
-    return read_table(
-        connection, f"(SELECT * FROM {table} WHERE kind NOT IN ('day', 'meta'))", meta
+    found = connection.execute(
+        "SELECT kind, shown, CAST(n AS BIGINT), CAST(clicks AS BIGINT), CAST(pairs AS BIGINT)"
+        f" FROM {table} WHERE kind IN ('day', 'total')"
+    ).fetchall()
+    meta |= {
+        "version": __version__,
+        "days": sorted(day for kind, day, *_ in found if kind == "day"),
+    }
+    totals = {name: (n or 0, clicks or 0, pairs or 0)
+              for kind, name, n, clicks, pairs in found if kind == "total"}  # fmt: skip
+    lines = ", ".join(
+        f"('funnel', '{name}', {line.rows}, {line.clicks}, {line.pairs or 0})"
+        for name, line in waterfall(totals).items()
     )
+    zero = totals.get("rank_zero", (0, 0, 0))[0]
+    lines += f", ('note', 'rank_zero', {zero}, 0, 0)"
+    relation = (
+        f"(SELECT * FROM {table} WHERE kind NOT IN ('day', 'meta', 'total') UNION ALL BY NAME"
+        f" SELECT * FROM (VALUES {lines}) AS told(kind, shown, n, clicks, pairs))"
+    )
+    return read_table(connection, relation, meta)
 
 
 def _refuse_misread(funnel: Funnel, log: Log) -> None:

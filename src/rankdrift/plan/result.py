@@ -8,7 +8,7 @@ _USABLE = "c > 0 AND lowest < highest"
 
 
 def steps(p: Planner) -> list[Step]:
-    parts = [_pairs(p), _comparisons(p), _by_rank(p), *_funnel(p), *_notes(p), *_days(p)]
+    parts = [_pairs(p), _comparisons(p), _by_rank(p), *_totals(p), *_notes(p), *_days(p)]
     return [Step("result", "\nUNION ALL\n".join(parts), keep=True)]
 
 
@@ -77,64 +77,23 @@ def _by_rank(p: Planner) -> str:
     return f"{selected}\nFROM ({shown} UNION ALL {clicked}) AS by_rank{_group_by(p, 'rank')}"
 
 
-def _funnel(p: Planner) -> list[str]:
-    """Every row and click of the input, by what became of it."""
+def _totals(p: Planner) -> list[str]:
+    """Rows and clicks at each stage: `funnel.waterfall` makes the funnel of them."""
 
-    candidates = (
-        "(SELECT count(*) AS n, coalesce(sum(click), 0) AS clicks FROM candidates) AS candidates"
-    )
-    moved = (
-        "(SELECT count(*) AS pairs, coalesce(sum(n), 0) AS n, coalesce(sum(c), 0) AS clicks"
-        " FROM moved) AS moved"
-    )
+    def total(name: str, n: str, clicks: str, pairs: str, table: str) -> str:
+        return row(p, "total", shown=name, n=n, clicks=clicks, pairs=pairs) + f"\nFROM {table}"
 
-    def pairs_where(condition: str) -> str:
-        return (
-            "(SELECT count(*) AS pairs, coalesce(sum(m), 0) AS n, coalesce(sum(c), 0) AS clicks"
-            f" FROM pairs WHERE {condition}) AS some_pairs"
-        )
-
-    def line(name: str, n: str, clicks: str, pairs: str, *tables: str) -> str:
-        listed = " CROSS JOIN ".join(tables)
-        return row(p, "funnel", shown=f"'{name}'", n=n, clicks=clicks, pairs=pairs) + (
-            f"\nFROM {listed}"
-        )
-
-    good = (
-        "(SELECT coalesce(sum(n), 0) AS n, coalesce(sum(clicks), 0) AS clicks"
-        " FROM tally WHERE fate > 0) AS good"
-    )
-    clicked = "(SELECT count(*) AS pairs FROM clicked) AS clicked"
-    whole_input = "(SELECT n, clicks FROM tally UNION ALL SELECT n, clicks FROM outside) AS log"
-    reasons = " ".join(f"WHEN {fate} THEN '{_reason(name)}'" for name, fate in FATES.items())
-    dropped = (
-        f"(SELECT CASE fate {reasons} END AS reason, n, clicks FROM tally WHERE fate < 0"
-        " UNION ALL SELECT reason, n, clicks FROM outside) AS dropped GROUP BY reason"
-    )
-    lines = [
-        line("input", "coalesce(sum(n), 0)", "coalesce(sum(clicks), 0)", "NULL", whole_input),
-        row(p, "funnel", shown="reason", n="sum(n)", clicks="sum(clicks)") + f"\nFROM {dropped}",
-        line("repeat_click", "0", "good.clicks - candidates.clicks", "NULL", good, candidates),
-        line("never_clicked", "good.n - candidates.n + some_pairs.n", "0", "NULL",
-             good, candidates, pairs_where("c = 0")),
-        line("one_rank", "candidates.n - moved.n + some_pairs.n",
-             "candidates.clicks - moved.clicks + some_pairs.clicks",
-             "clicked.pairs - moved.pairs + some_pairs.pairs",
-             candidates, moved, clicked, pairs_where("c > 0 AND lowest = highest")),
-        line("used", "some_pairs.n", "some_pairs.clicks", "some_pairs.pairs",
-             pairs_where(_USABLE)),
-    ]  # fmt: skip
-    if p.has_search:
-        # Every appearance is in one pair or another.
-        lines.append(
-            line("doc_twice", "moved.n - some_pairs.n", "moved.clicks - some_pairs.clicks", "NULL",
-                 moved, pairs_where("TRUE"))
-        )  # fmt: skip
-    return lines
-
-
-def _reason(fate: str) -> str:
-    return "low_rank" if fate == "rank_zero" else fate
+    reasons = " ".join(f"WHEN {fate} THEN '{name}'" for name, fate in FATES.items())
+    fate = f"CASE fate {reasons} ELSE 'good' END"
+    pair = "CASE WHEN c = 0 THEN 'unclicked' WHEN lowest = highest THEN 'unmoved' ELSE 'used' END"
+    return [
+        total(fate, "sum(n)", "sum(clicks)", "NULL", f"tally GROUP BY {fate}"),
+        total("reason", "n", "clicks", "NULL", "outside"),
+        total("'clicked'", "0", "0", "count(*)", "clicked"),
+        total("'candidates'", "count(*)", "coalesce(sum(click), 0)", "NULL", "candidates"),
+        total("'moved'", "coalesce(sum(n), 0)", "coalesce(sum(c), 0)", "count(*)", "moved"),
+        total(pair, "sum(m)", "sum(c)", "count(*)", f"pairs GROUP BY {pair}"),
+    ]
 
 
 def _notes(p: Planner) -> list[str]:
@@ -142,10 +101,7 @@ def _notes(p: Planner) -> list[str]:
         selected = row(p, "note", shown=f"'{name}'", n=f"coalesce(sum({n}), 0)")
         return f"{selected}\nFROM tally WHERE {where}"
 
-    notes = [
-        note("null_click", "unknown", "fate > 0"),
-        note("rank_zero", "n", f"fate = {FATES['rank_zero']}"),
-    ]
+    notes = [note("null_click", "unknown", "fate > 0")]
     if len(p.queries) > 1:
         notes.append(note("null_query_part", "partly", "fate > 0"))
     if p.segments:

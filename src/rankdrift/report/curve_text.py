@@ -11,7 +11,7 @@ from rankdrift.report.text import empty_table, heading, line
 from rankdrift.report.words import segment_words
 
 SHOWN = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000)
-WIDTH = 20
+WIDTH = 16
 COLOURS = {"good": "green", "caution": "yellow", "serious": "bold red", "unknown": "dim"}
 
 
