@@ -1,0 +1,100 @@
+"""Matters of Spark alone: clusters, sessions, sources, and what reaches the driver."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra `spark`")
+
+import duckdb
+from engines.spark_session import session
+
+import rankdrift
+from rankdrift.errors import BadLog, BadOption
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Two files; enough repeats that some pairs become comparisons."""
+    for day in (1, 2):
+        duckdb.sql(f"""
+            COPY (
+                SELECT s AS search, 'q' || (s % 7) AS query, 'd' || ((r * 7 + s) % 30) AS doc,
+                    r AS rank, CAST((r * 13 + s * 7 + {day}) % (4 + r) = 0 AS INTEGER) AS click,
+                    DATE '2024-05-0{day}' AS day, s % 2 = 0 AS web
+                FROM range(1, 120) AS a(s), range(1, 21) AS b(r)
+            ) TO '{tmp_path}/{day}.parquet'""")
+    return tmp_path
+
+
+def test_two_workers_count_the_same(log):
+    """A cluster of two worker processes: what one task keeps to itself would show."""
+    script = textwrap.dedent(f"""
+        from pyspark.sql import SparkSession
+        import rankdrift
+        spark = (
+            SparkSession.builder.master("local-cluster[2,1,1024]")
+            .config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
+            .config("spark.sql.shuffle.partitions", "4").getOrCreate()
+        )
+        log = rankdrift.read_log({str(log)!r}, engine="spark", session=spark, segment="web")
+        rankdrift.harvest(log).save({str(log / "cluster.counts")!r})
+        assert spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() == 3  # and the driver
+        spark.stop()
+    """)
+    import pyspark
+
+    env = os.environ | {
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=env,
+        cwd=log,
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    files = [str(log / "1.parquet"), str(log / "2.parquet")]
+    expected = rankdrift.harvest(rankdrift.read_log(files, segment="web"))
+    assert len(expected.comparisons) and len(expected.pairs)
+    assert rankdrift.Counts.load(log / "cluster.counts").equals(expected)
+
+
+def test_frames_tables_and_paths_are_one_and_views_of_the_user_survive(log):
+    spark = session()
+    frame = spark.read.parquet(str(log))
+    frame.limit(3).createOrReplaceTempView("pairs")  # a name that the plan uses too
+    frame.createOrReplaceTempView("shown")
+    expected = rankdrift.harvest(rankdrift.read_log(str(log)))
+    for source in (frame, "shown", str(log)):
+        counts = rankdrift.harvest(rankdrift.read_log(source, session=spark, engine="spark"))
+        assert counts.equals(expected)
+    assert spark.table("pairs").count() == 3
+    names = [row.viewName for row in spark.sql("SHOW VIEWS").collect()]
+    assert "pairs" in names and not [name for name in names if name.startswith("rankdrift")]
+    assert not spark._jsparkSession.sharedState().cacheManager().cachedData().nonEmpty()
+
+
+def test_errors_are_ours(log):
+    spark = session()
+    with pytest.raises(BadLog, match="--where"):
+        rankdrift.harvest(
+            rankdrift.read_log(str(log), engine="spark", session=spark, where="nonesuch > 1")
+        )
+    with pytest.raises(BadOption, match="createDataFrame"):
+        rankdrift.read_log(
+            duckdb.sql("SELECT 1 AS a").to_arrow_table(), engine="spark", session=spark
+        )
+    with pytest.raises(BadOption, match="for DuckDB"):
+        rankdrift.read_log(str(log), engine="spark", session=spark, memory="1GB")
