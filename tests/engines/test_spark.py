@@ -98,3 +98,17 @@ def test_errors_are_ours(log):
         )
     with pytest.raises(BadOption, match="for DuckDB"):
         rankdrift.read_log(str(log), engine="spark", session=spark, memory="1GB")
+
+
+def test_the_statement_for_a_warehouse_gives_the_same_counts(log, tmp_path):
+    spark = session()
+    spark.read.parquet(str(log)).createOrReplaceTempView("events")
+    names = {"query": "query", "doc": "doc", "rank": "rank", "click": "click", "day": "day"}
+    statement = rankdrift.warehouse_sql(
+        "events", dialect="spark", search="search", types={"doc": "text"}, **names
+    )
+    with duckdb.connect() as con:
+        con.register("result", spark.sql(statement).toArrow())
+        con.sql("FROM result").write_csv(str(tmp_path / "result.csv"))
+    counts = rankdrift.import_counts(tmp_path / "result.csv")
+    assert counts.equals(rankdrift.harvest(rankdrift.read_log(str(log), search="search", **names)))
