@@ -231,10 +231,9 @@ def test_demo_runs_the_real_steps(rankdrift, tmp_path):
     done = rankdrift("demo", "-o", folder, "--rows", 40_000, "--seed", 3)
     assert done.code in (0, 1)
     shown = [line[2:].split()[1] for line in done.err.splitlines() if line.startswith("$ ")]
-    assert shown == ["inspect", "harvest", "merge"]
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "counts", "counts.parquet", "log", "report.html",
-    ]  # fmt: skip
+    assert shown == ["inspect", "harvest", "merge", "estimate"]
+    made = {path.name for path in folder.iterdir()} - {"propensities.json"}
+    assert made == {"counts", "counts.parquet", "log", "report.html"}
     assert len(list((folder / "log").iterdir())) == len(list((folder / "counts").iterdir())) == 4
     assert Counts.load(folder / "counts.parquet").funnel.rows == 40_000
     assert f"Open {folder}/report.html" in done.err
@@ -242,7 +241,7 @@ def test_demo_runs_the_real_steps(rankdrift, tmp_path):
 
 def test_demo_as_json(rankdrift, tmp_path):
     done = rankdrift("demo", "-o", tmp_path / "demo", "--rows", 20_000, "--json", "--quiet")
-    assert set(done.json) == {"log", "rows", "clicks", "inspect", "harvest", "merge"}
+    assert set(done.json) == {"log", "rows", "clicks", "inspect", "harvest", "merge", "estimate"}
     assert done.json["merge"]["funnel"] == done.json["inspect"]["funnel"]
     assert done.err == ""
 

@@ -10,8 +10,10 @@ import click
 
 from rankdrift.cli.output import check_file
 from rankdrift.cli.screen import Screen, join, talking
+from rankdrift.errors import RankdriftError
 
 DAYS = 4
+CLICKS = 0.3  # many, for the same reason
 QUERIES = 2_000  # few, so that a small log has enough searches of each
 
 
@@ -35,7 +37,7 @@ def demo(screen: Screen, output: str, rows: int, seed: int) -> int:
     screen.say(f"Making up {rows:,} results shown over {DAYS} days, in {log} ...")
     from rankdrift.simulate import searches
 
-    made = searches(log, rows=rows, days=DAYS, queries=QUERIES, seed=seed)
+    made = searches(log, rows=rows, days=DAYS, queries=QUERIES, seed=seed, click_rate=CLICKS)
     screen.say(f"{made.clicks:,} of them were clicked.")
     columns = ["--query", "query,category", "--same", "price", "--segment", "platform"]
     page = str(folder / "report.html")
@@ -45,13 +47,22 @@ def demo(screen: Screen, output: str, rows: int, seed: int) -> int:
             ("inspect", ["inspect", str(log), *columns, "--html", page]),
             ("harvest", ["harvest", str(log), *columns, "--by", "day", "-o", str(counts)]),
             ("merge", ["merge", str(counts), "-o", str(total)]),
-            ("estimate", ["estimate", str(total), "--by", "platform", "-o", str(curves)]),
         )
     }
+    done["estimate"] = _estimate(screen, total, curves)
     answers = {name: answer for name, (_, answer) in done.items()}
     screen.answer({"log": str(log), "rows": made.rows, "clicks": made.clicks, **answers})
     screen.say("", f"Open {page} in a browser.")
     return max(code for code, _ in done.values())
+
+
+def _estimate(screen: Screen, counts: Path, curves: Path) -> tuple[int, Any]:
+    """A small log may not bear an estimate; then what it says about that is the demo."""
+    try:
+        return _step(screen, ["estimate", str(counts), "--by", "platform", "-o", str(curves)])
+    except RankdriftError as error:
+        screen.say(str(error))
+        return 1, {"error": str(error)}
 
 
 def _step(screen: Screen, words: list[str]) -> tuple[int, Any]:
