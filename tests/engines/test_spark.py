@@ -100,7 +100,8 @@ def test_errors_are_ours(log):
         rankdrift.read_log(str(log), engine="spark", session=spark, memory="1GB")
 
 
-def test_the_statement_for_a_warehouse_gives_the_same_counts(log, tmp_path):
+def test_the_statement_for_a_warehouse_gives_the_same_counts(log, tmp_path_factory):
+    result = tmp_path_factory.mktemp("result") / "result.csv"
     spark = session()
     spark.read.parquet(str(log)).createOrReplaceTempView("events")
     names = {"query": "query", "doc": "doc", "rank": "rank", "click": "click", "day": "day"}
@@ -108,7 +109,7 @@ def test_the_statement_for_a_warehouse_gives_the_same_counts(log, tmp_path):
         "events", dialect="spark", search="search", types={"doc": "text"}, **names
     )
     with duckdb.connect() as con:
-        con.register("result", spark.sql(statement).toArrow())
-        con.sql("FROM result").write_csv(str(tmp_path / "result.csv"))
-    counts = rankdrift.import_counts(tmp_path / "result.csv")
+        con.register("counts", spark.sql(statement).toArrow())
+        con.sql("FROM counts").write_csv(str(result))
+    counts = rankdrift.import_counts(result)
     assert counts.equals(rankdrift.harvest(rankdrift.read_log(str(log), search="search", **names)))

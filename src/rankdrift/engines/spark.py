@@ -1,13 +1,15 @@
 """The distributed engine: Spark reduces the log to counts where it lies; only those come home."""
 
+import glob
 import hashlib
 import os
 import re
 import uuid
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,6 +18,7 @@ import duckdb
 from rankdrift.columns import Column
 from rankdrift.dialects import SPARK, Dialect
 from rankdrift.engines import Day, Progress
+from rankdrift.engines.parquet import check_schemas
 from rankdrift.errors import BadLog, BadOption, MissingExtra
 from rankdrift.plan import Plan
 from rankdrift.sources import Files, find
@@ -67,7 +70,7 @@ class SparkEngine:
         table: str | None = None,
     ) -> None:
         self._files: Files | None = None
-        with reading():
+        with reading(source):
             self._spark = session or _session_of(source) or _session(master)
             self._frame = self._open(source, format, table)
             self.source = f"rd_{uuid.uuid4().hex}"
@@ -105,8 +108,12 @@ class SparkEngine:
     # -- what engines tell ---------------------------------------------------------------------
 
     def prepare(self, used: list[str]) -> list[str]:
-        """Spark merges the schemas of files itself, and refuses those it cannot."""
-        return []
+        files = self._files
+        if files is None or files.format != "parquet" or len(files.paths) == 1:
+            return []
+        with duckdb.connect() as con:
+            paths = [glob.escape(path) for path in files.paths]
+            return check_schemas(con, paths, [self.columns[name] for name in used])
 
     def fingerprint(self) -> str | None:
         return self._files.fingerprint() if self._files else None
@@ -218,8 +225,16 @@ def _is_classic(session: Any) -> bool:
 def _read(session: Any, files: Files) -> Any:
     reader = session.read
     paths = [path if "://" in path else _literal_path(path) for path in files.paths]
+    root = _partition_root(files.paths)
+    if root:
+        reader = reader.option("basePath", root)
     if files.format == "parquet":
-        frame = reader.option("mergeSchema", len(paths) > 1).parquet(*paths)
+        try:
+            frame = reader.option("mergeSchema", len(paths) > 1).parquet(*paths)
+        except PySparkException as error:
+            if "CANNOT_MERGE" not in str(error):
+                raise
+            frame = _widened([reader.parquet(path) for path in paths])
     elif files.format == "json":
         frame = reader.json(paths)
     else:
@@ -230,6 +245,39 @@ def _read(session: Any, files: Files) -> Any:
             enforceSchema=False,
         )  # fmt: skip
     return frame
+
+
+def _partition_root(paths: Sequence[str]) -> str | None:
+    """The folder above the first one called like column=value."""
+    folders = os.path.commonpath([os.path.dirname(p) for p in paths]) if paths else ""
+    if "://" in "".join(paths) or not any("=" in os.path.dirname(path) for path in paths):
+        return None
+    parts = folders.split(os.sep)
+    plain = next((i for i, part in enumerate(parts) if "=" in part), len(parts))
+    return os.sep.join(parts[:plain]) or None
+
+
+def _widened(frames: Sequence[Any]) -> Any:
+    """Files whose types differ, as one: a column is as wide as its widest, or text."""
+    kinds: dict[str, set[str]] = {}
+    for frame in frames:
+        for field in frame.schema.fields:
+            kind = next((k for t, k in _KINDS.items() if isinstance(field.dataType, t)), "text")
+            kinds.setdefault(field.name, set()).add(kind)
+    wide = {
+        name: "bigint" if found == {"int"} else "double" if found <= {"int", "float"} else "string"
+        for name, found in kinds.items()
+    }
+    same = {name for name, found in kinds.items() if len(found) == 1 and found != {"int"}}
+    cast = [
+        frame.selectExpr(*(
+            f"{SPARK.quote(f.name)}" if f.name in same
+            else f"CAST({SPARK.quote(f.name)} AS {wide[f.name]}) AS {SPARK.quote(f.name)}"
+            for f in frame.schema.fields
+        ))
+        for frame in frames
+    ]  # fmt: skip
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), cast)
 
 
 def _literal_path(path: str) -> str:
@@ -282,8 +330,10 @@ def _forget(session: Any, view: str) -> None:
 
 
 @contextmanager
-def reading() -> Iterator[None]:
+def reading(source: Any = None) -> Iterator[None]:
     """Spark's errors, as ours: the first line, without the JVM's stack."""
+    named = isinstance(source, str | os.PathLike | list | tuple)
+    what = f"{source!s}" if named else "the log with these columns and conditions"
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -291,7 +341,7 @@ def reading() -> Iterator[None]:
         said = next((line for line in lines if not line.startswith(("An error", "JVM"))), "")
         said = re.sub(r"^(:\s*)?([\w.]+(Exception|Error):\s*)+", "", said)
         raise BadLog(
-            f"Spark cannot read the log with these columns and conditions: {said[:400]} "
+            f"Spark cannot read {what}: {said[:400]} "
             "Check the path, the column names and --where (it is Spark SQL on the log's own "
             "columns)."
         ) from None

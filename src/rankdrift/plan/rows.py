@@ -150,7 +150,9 @@ def _read_rows(p: Planner) -> str:
         fields["twice"] = d.count_in.format(_list(p, roles.shown), "rd_doc") + " > 1"
     if p.rules.where:
         # The condition ends on a line of its own: it may close with a comment.
-        fields["excluded"] = f"CASE WHEN ({p.rules.where}\n) THEN FALSE ELSE TRUE END"
+        fields["excluded"] = (
+            f"CASE WHEN coalesce(({p.rules.where}\n), FALSE) THEN FALSE ELSE TRUE END"
+        )
     listed = ",\n  ".join(f"{sql} AS {name}" for name, sql in fields.items())
     return f"SELECT\n  {listed}\nFROM shown_source"
 
