@@ -231,7 +231,7 @@ def _read(session: Any, files: Files) -> Any:
     if files.format == "parquet":
         try:
             frame = reader.option("mergeSchema", len(paths) > 1).parquet(*paths)
-        except PySparkException as error:
+        except (PySparkException, Py4JError) as error:
             if "CANNOT_MERGE" not in str(error):
                 raise
             frame = _widened([reader.parquet(path) for path in paths])
