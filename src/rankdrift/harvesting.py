@@ -22,7 +22,7 @@ from rankdrift.probe import probe
 RESULT = "rd_plan.result"
 BUCKETS = 64
 # Rows of a log, and of one of its days, that make reading it day by day worth while.
-LARGE = 20_000_000
+LARGE = 50_000_000
 LARGE_DAY = 2_000_000
 MAX_SHOWN = 8
 
