@@ -10,8 +10,10 @@ import pytest
 from engines.compare import assert_same, random_log, with_holes, write_parquet
 from oracle.harvest_oracle import from_events, from_lists, tally
 
+from rankdrift import harvesting
 from rankdrift.counts import Counts, merge
 from rankdrift.harvesting import harvest, harvest_by_day
+from rankdrift.log import read_log
 
 UTC = datetime.UTC
 
@@ -230,3 +232,27 @@ def test_times_that_stand_for_none_have_no_day(duckdb_engine, tmp_path, type_, o
     files, _, merged = by_day(duckdb_engine, tmp_path / "log.duckdb", tmp_path / "counts")
     assert [path.stem for path in files] == ["undated", "2024-02-29"]
     assert merged.funnel.dropped["no_day"].rows == merged.funnel.used.rows == 3
+
+
+def test_a_large_log_is_read_day_by_day_to_the_same_counts(tmp_path, monkeypatch):
+    """Files keep days apart; one row has no day."""
+    for day in (1, 2, 3):
+        duckdb.sql(f"""
+            COPY (
+                SELECT s AS search, 'q' || (s % 7) AS query, 'd' || ((r * 7 + s) % 30) AS doc,
+                    r AS rank, CAST((r * 13 + s * 7 + {day}) % (4 + r) = 0 AS INTEGER) AS click,
+                    CASE WHEN s > 1 THEN DATE '2024-05-0{day}' END AS day
+                FROM range(1, 120) AS a(s), range(1, 21) AS b(r)
+            ) TO '{tmp_path}/{day}.parquet'""")
+    whole = harvest(read_log(str(tmp_path)))
+    pieces = []
+    monkeypatch.setattr(harvesting, "LARGE", 1)
+    monkeypatch.setattr(harvesting, "LARGE_DAY", 1)
+    run = harvesting._run
+    monkeypatch.setattr(
+        harvesting, "_run", lambda *given: pieces.append(given[1].day) or run(*given)
+    )
+    counts = harvest(read_log(str(tmp_path)))
+    assert pieces == ["", "2024-05-01", "2024-05-02", "2024-05-03"]
+    assert counts.equals(whole)
+    assert counts.funnel == whole.funnel and counts.sources == whole.sources
