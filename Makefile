@@ -38,5 +38,5 @@ clean:
 # The environment is made again whenever the dependencies change.
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,spark]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,spark,rank,xgboost]'
 	touch $@
