@@ -11,7 +11,7 @@ from typing import Any
 from rankdrift import __version__
 from rankdrift.counts import Counts, merge
 from rankdrift.counts_table import read_metadata, read_table
-from rankdrift.engines import Day, Progress
+from rankdrift.engines import Day, Days, Progress
 from rankdrift.errors import BadCounts, BadLog, BadOption
 from rankdrift.files import remove_leftovers
 from rankdrift.funnel import Funnel, waterfall
@@ -25,6 +25,13 @@ BUCKETS = 64
 LARGE = 50_000_000
 LARGE_DAY = 2_000_000
 MAX_SHOWN = 8
+
+# The plan tells a pair's ranks with their appearances and clicks (`plan.pairs.CELL`); counts list
+# every appearance.
+_SPELT_OUT = """array_to_string(list_sort(flatten([
+    [2 * (cell >> 10) + (i < (cell & 31))::BIGINT for i in range((cell >> 5) & 31)]
+    for cell in TRY_CAST(string_split(CAST(shown AS VARCHAR), ' ') AS BIGINT[])
+])), ' ')"""
 
 
 def harvest(
@@ -48,24 +55,26 @@ def harvest(
     return _run_days(log, planner, days, progress)
 
 
-def _days_apart(log: Log, planner: Planner) -> list[Day]:
+def _days_of(log: Log, planner: Planner) -> Days:
+    assert log.roles.day
+    return log.engine.days(planner.day_sql(), log.engine.columns[log.roles.day])
+
+
+def _days_apart(log: Log, planner: Planner) -> Days | None:
     """The days of a large log whose files keep days apart: what a pair needs is on one day, so
     day by day takes less memory and stays in the processor's caches."""
     if not log.roles.day or log.roles.layout != "long" or (log.engine.rows() or 0) < LARGE:
-        return []
-    days = log.engine.days(planner.day_sql())
-    rows = sum(day.rows for day in days)
-    worth_it = 1 < len(days) <= rows / LARGE_DAY and log.engine.is_split_by_day()
-    return days if worth_it else []
+        return None
+    days = _days_of(log, planner)
+    rows = sum(day.rows for day in days.all)
+    return days if 1 < len(days.all) <= rows / LARGE_DAY and days.apart else None
 
 
-def _run_days(log: Log, planner: Planner, days: list[Day], progress: Progress | None) -> Counts:
-    assert log.roles.day
-    day_sql, column = planner.day_sql(), log.engine.columns[log.roles.day]
-    rows, done = sum(day.rows for day in days), 0
+def _run_days(log: Log, planner: Planner, days: Days, progress: Progress | None) -> Counts:
+    rows, done = sum(day.rows for day in days.all), 0
     parts = []
-    for day in days:
-        source, prune = log.engine.part(day, day_sql, column)
+    for day in days.all:
+        source, prune = days.part(day)
         if progress and hasattr(progress, "piece"):
             progress.piece(done / rows, (done + day.rows) / rows)
         part = planner.but(source=source, prune=prune, day=day.day)
@@ -96,10 +105,10 @@ def harvest_by_day(
     folder = Path(directory)
     remove_leftovers(folder)
     planner = log.planner(buckets=buckets, max_shown=max_shown)
-    day_sql, column = planner.day_sql(), log.engine.columns[log.roles.day]
     written = []
     whole = log.engine.fingerprint()
-    for day in log.engine.days(day_sql):
+    days = _days_of(log, planner)
+    for day in days.all:
         # A click may come after midnight: events of a day are looked for in the whole log.
         everywhere = log.roles.layout == "events"
         if everywhere:
@@ -110,7 +119,7 @@ def harvest_by_day(
         if not done:
             rows, prune = log.engine.source, None
             if not everywhere:
-                rows, prune = log.engine.part(day, day_sql, column)
+                rows, prune = days.part(day)
             part = planner.but(source=rows, prune=prune, day=day.day)
             _run(log, part, day.fingerprint, progress).save(path)
         if each:
@@ -164,7 +173,8 @@ def counts_of(connection: Any, table: str, **meta: Any) -> Counts:
     zero = totals.get("rank_zero", (0, 0, 0))[0]
     lines += f", ('note', 'rank_zero', {zero}, 0, 0)"
     relation = (
-        f"(SELECT * FROM {table} WHERE kind NOT IN ('day', 'meta', 'total') UNION ALL BY NAME"
+        f"(SELECT * REPLACE (CASE WHEN kind = 'pair' THEN {_SPELT_OUT} ELSE shown END AS shown)"
+        f" FROM {table} WHERE kind NOT IN ('day', 'meta', 'total') UNION ALL BY NAME"
         f" SELECT * FROM (VALUES {lines}) AS told(kind, shown, n, clicks, pairs))"
     )
     return read_table(connection, relation, meta)

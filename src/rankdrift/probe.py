@@ -4,7 +4,7 @@ from rankdrift.columns import guess
 from rankdrift.errors import BadLog
 from rankdrift.log import Log
 
-SAMPLE = 200_000
+SAMPLE = 50_000
 # Ranks repeat within a search by mistake now and then; where they restart on every page, most
 # searches of more than a page repeat them.
 _MOSTLY = 0.5
@@ -50,25 +50,23 @@ def _refuse_ranks_by_page(log: Log) -> None:
 
 
 def _look_at_searches(log: Log) -> list[str]:
-    planner = log.planner()
-    sample = (
-        "(SELECT search, doc, rank FROM rows_shown WHERE ok AND search IS NOT NULL"
-        f" LIMIT {SAMPLE}) AS rd_sample"
+    by_doc = (
+        "SELECT search, doc, count(*) AS n, count(DISTINCT rank) AS ranks, min(rank) AS rank"
+        " FROM (SELECT search, doc, rank FROM rows_shown WHERE ok AND search IS NOT NULL"
+        f" LIMIT {SAMPLE}) AS rd_sample GROUP BY search, doc"
     )
-    by_rank = f"SELECT search, count(*) AS n, count(DISTINCT rank) AS ranks FROM {sample}"
-    searches, repeated = log.engine.query(
-        planner.rows_query(
-            "SELECT count(*), coalesce(sum(CASE WHEN n > ranks THEN 1 ELSE 0 END), 0)"
-            f" FROM ({by_rank} GROUP BY search HAVING count(*) > 1) AS rd_searches"
-        )
-    )[0]
-    rows, copies, twice = log.engine.query(
-        planner.rows_query(
-            "SELECT coalesce(sum(n), 0), coalesce(sum(n - ranks), 0),"
-            " coalesce(sum(CASE WHEN ranks > 1 THEN n ELSE 0 END), 0)"
-            f" FROM (SELECT count(*) AS n, count(DISTINCT rank) AS ranks FROM {sample}"
-            " GROUP BY search, doc) AS rd_docs"
-        )
+    # Two docs of a search that have their first rank in common share a rank.
+    by_search = (
+        "SELECT CASE WHEN count(*) > 1 THEN 1 ELSE 0 END AS several,"
+        " CASE WHEN count(*) > count(DISTINCT rank) THEN 1 ELSE 0 END AS sharing, sum(n) AS shown,"
+        " sum(n - ranks) AS copies, sum(CASE WHEN ranks > 1 THEN n ELSE 0 END) AS twice"
+        f" FROM ({by_doc}) AS rd_docs GROUP BY search"
+    )
+    sums = ", ".join(
+        f"coalesce(sum({each}), 0)" for each in ("several", "sharing", "shown", "copies", "twice")
+    )
+    searches, repeated, rows, copies, twice = log.engine.query(
+        log.planner().rows_query(f"SELECT {sums} FROM ({by_search}) AS rd_searches")
     )[0]
     remarks = []
     if copies > _OFTEN * rows and not log.rules.dedupe:

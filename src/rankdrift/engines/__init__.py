@@ -21,6 +21,25 @@ class Day:
     fingerprint: str | None
 
 
+class Days(Protocol):
+    """The days of a log and where their rows are."""
+
+    @property
+    def all(self) -> list[Day]:
+        """In order."""
+        ...
+
+    @property
+    def apart(self) -> bool:
+        """Can they be read one by one at the price of reading the log once?"""
+        ...
+
+    def part(self, day: Day) -> tuple[str, str | None]:
+        """How to read one day: a FROM item that has all its rows, and perhaps more, and a plain
+        condition which all of them meet and by which an engine may skip the others."""
+        ...
+
+
 class Engine(Protocol):
     @property
     def dialect(self) -> Dialect: ...
@@ -53,15 +72,6 @@ class Engine(Protocol):
         """A DuckDB connection that has the plan's `result` as a table of that name."""
         ...
 
-    def days(self, day_sql: str) -> list[Day]:
-        """The days of the log, in order."""
-        ...
-
-    def is_split_by_day(self) -> bool:
-        """After `days`: can they be read one by one at the price of reading the log once?"""
-        ...
-
-    def part(self, day: Day, day_sql: str, column: Column) -> tuple[str, str | None]:
-        """How to read one of `days`: a FROM item that has all its rows, and perhaps more, and a
-        plain condition which all of them meet and by which an engine may skip the others."""
+    def days(self, day_sql: str, column: Column) -> Days:
+        """The days of the log by SQL on its rows, which reads that column."""
         ...

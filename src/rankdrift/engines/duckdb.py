@@ -1,7 +1,5 @@
 """The embedded engine: DuckDB reads the files, spills to disk, and reduces them to counts."""
 
-import datetime
-import glob
 import os
 import re
 import shutil
@@ -16,8 +14,10 @@ import duckdb
 
 from rankdrift.columns import Column
 from rankdrift.dialects import DUCKDB, Dialect
-from rankdrift.engines import Day, Progress
+from rankdrift.engines import Progress
+from rankdrift.engines.duckdb_days import DuckdbDays
 from rankdrift.engines.parquet import check_schemas, facts
+from rankdrift.engines.readers import reader, unglobbed
 from rankdrift.errors import BadLog, BadOption, MissingColumns, did_you_mean
 from rankdrift.files import is_alive
 from rankdrift.plan import Plan
@@ -34,8 +34,6 @@ _KINDS = {
     "float": "float", "double": "float", "decimal": "float",
     "list": "list", "array": "list", "struct": "nested", "map": "nested", "union": "nested",
 }  # fmt: skip
-# Rereading files for each day costs more than sorting them by day once when days are mixed.
-_MIXED = 4
 
 
 class DuckdbEngine:
@@ -50,19 +48,19 @@ class DuckdbEngine:
     ) -> None:
         _sweep()
         self._folder = tempfile.TemporaryDirectory(prefix=f"rankdrift-{os.getpid()}-")
-        self._input = source
+        self.input = source
         self._con = self._connect(memory, threads)
         with reading(source):
             self._con.execute(f"CREATE VIEW main.rd_log AS SELECT * FROM {self._open(source)}")
             self.columns: Mapping[str, Column] = self._describe()
-        self._staged = False
+        self.staged: str | None = None  # the file that text formats were parsed into
 
     dialect: Dialect = DUCKDB
     source = "rd_log"
 
     def _connect(self, memory: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
         config: dict[str, Any] = {
-            "temp_directory": self._path("spill"),
+            "temp_directory": self.path("spill"),
             "preserve_insertion_order": "false",
         }
         if memory:
@@ -89,7 +87,7 @@ class DuckdbEngine:
             return "rd_frame"
         if isinstance(source, Table):
             return self._attach(source)
-        return _reader(source.paths, source.format)
+        return reader(source.paths, source.format)
 
     def _attach(self, source: Table) -> str:
         self._con.execute(f"ATTACH {DUCKDB.literal(source.path)} AS rd_db (READ_ONLY)")
@@ -121,7 +119,7 @@ class DuckdbEngine:
     # -- what engines tell ---------------------------------------------------------------------
 
     def prepare(self, used: list[str]) -> list[str]:
-        source, columns = self._input, [self.columns[name] for name in used]
+        source, columns = self.input, [self.columns[name] for name in used]
         if not isinstance(source, Files):
             return []
         with reading(source):
@@ -129,14 +127,14 @@ class DuckdbEngine:
                 self._check_headers(source, columns)
             if source.format != "parquet":
                 return []
-            paths = _unglobbed(source.paths)
+            paths = unglobbed(source.paths)
             self.columns = {**self.columns, **facts(self._con, paths, columns)}
             return check_schemas(self._con, paths, columns) if len(source.paths) > 1 else []
 
     def _check_headers(self, source: Files, columns: list[Column]) -> None:
         """A CSV file that lacks a column would be read as if all were missing there."""
         for path in source.paths if len(source.paths) > 1 else ():
-            there = self._con.sql(f"SELECT * FROM {_reader((path,), 'csv')} LIMIT 0").columns
+            there = self._con.sql(f"SELECT * FROM {reader((path,), 'csv')} LIMIT 0").columns
             for column in columns:
                 if column.path[0] not in there:
                     raise MissingColumns(
@@ -145,16 +143,16 @@ class DuckdbEngine:
                     )
 
     def fingerprint(self) -> str | None:
-        if isinstance(self._input, Files) and not any("://" in p for p in self._input.paths):
-            return self._input.fingerprint()
-        if isinstance(self._input, Table):
-            return Files((self._input.path,), "duckdb").fingerprint()
+        if isinstance(self.input, Files) and not any("://" in p for p in self.input.paths):
+            return self.input.fingerprint()
+        if isinstance(self.input, Table):
+            return Files((self.input.path,), "duckdb").fingerprint()
         return None
 
     def rows(self) -> int | None:
-        if isinstance(self._input, Files) and self._input.format != "parquet":
+        if isinstance(self.input, Files) and self.input.format != "parquet":
             return None
-        with reading(self._input):
+        with reading(self.input):
             return int(self.query("SELECT count(*) FROM rd_log")[0][0])
 
     @property
@@ -162,15 +160,15 @@ class DuckdbEngine:
         return self._con
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        with reading(self._input):
+        with reading(self.input):
             self._stage()
-            self._execute(sql, "query", None)
+            self.execute(sql, "query", None)
             return self._con.fetchall()
 
     # -- running -------------------------------------------------------------------------------
 
     def run(self, plan: Plan, progress: Progress | None = None) -> duckdb.DuckDBPyConnection:
-        with reading(self._input):
+        with reading(self.input):
             self._stage(progress)
             self._con.execute("DROP SCHEMA IF EXISTS rd_plan CASCADE; CREATE SCHEMA rd_plan")
             self._con.execute("SET schema = 'rd_plan'")
@@ -178,12 +176,12 @@ class DuckdbEngine:
                 for step in plan.steps:
                     keep = step.keep or step is plan.steps[-1]
                     thing = "TABLE" if keep else "VIEW"
-                    self._execute(f"CREATE {thing} {step.name} AS {step.sql}", step.name, progress)
+                    self.execute(f"CREATE {thing} {step.name} AS {step.sql}", step.name, progress)
             finally:
                 self._con.execute("SET schema = 'main'")
         return self._con
 
-    def _execute(self, sql: str, name: str, progress: Progress | None) -> None:
+    def execute(self, sql: str, name: str, progress: Progress | None) -> None:
         """Run in a thread, so that progress is seen and Ctrl-C stops it at once."""
         failed: list[BaseException] = []
         # Not Thread.join: interrupted, it takes a thread that still runs for a finished one.
@@ -214,13 +212,13 @@ class DuckdbEngine:
 
     def _stage(self, progress: Progress | None = None) -> None:
         """Text formats are parsed once, into Parquet: the plan reads its rows several times."""
-        source = self._input
-        if self._staged or not isinstance(source, Files) or source.format == "parquet":
+        source = self.input
+        if self.staged or not isinstance(source, Files) or source.format == "parquet":
             return
-        staged = self._path("staged.parquet")
-        reader = _reader(source.paths, source.format, filename=True)
-        self._execute(
-            f"COPY (SELECT * FROM {reader}) TO {DUCKDB.literal(staged)} (FORMAT parquet)",
+        staged = self.path("staged.parquet")
+        files = reader(source.paths, source.format, filename=True)
+        self.execute(
+            f"COPY (SELECT * FROM {files}) TO {DUCKDB.literal(staged)} (FORMAT parquet)",
             f"parsing {source.format}",
             progress,
         )
@@ -228,94 +226,14 @@ class DuckdbEngine:
             "CREATE OR REPLACE VIEW main.rd_log AS SELECT * EXCLUDE (rd_filename)"
             f" FROM read_parquet({DUCKDB.literal(staged)})"
         )
-        self._staged = True
+        self.staged = staged
 
-    # -- by day --------------------------------------------------------------------------------
-
-    def days(self, day_sql: str) -> list[Day]:
-        with reading(self._input):
+    def days(self, day_sql: str, column: Column) -> DuckdbDays:
+        with reading(self.input):
             self._stage()
-        found = self.query(
-            f"SELECT {day_sql} AS day, {self._filename} AS file, count(*)"
-            f" FROM {self._filed} GROUP BY ALL ORDER BY ALL"
-        )
-        self._files_of: dict[str, dict[str, int]] = {}
-        for day, path, rows in found:
-            self._files_of.setdefault(str(day or ""), {})[path] = rows
-        return [
-            Day(day, sum(files.values()), self._fingerprint_of(files))
-            for day, files in sorted(self._files_of.items())
-        ]
+            return DuckdbDays(self, day_sql, column)
 
-    @property
-    def _filed(self) -> str:
-        """The log, with the file that each row came from where there are files."""
-        if not isinstance(self._input, Files):
-            return "rd_log"
-        if self._staged:
-            return f"read_parquet({DUCKDB.literal(self._path('staged.parquet'))})"
-        return _reader(self._input.paths, self._input.format, filename=True)
-
-    @property
-    def _filename(self) -> str:
-        return "rd_filename" if isinstance(self._input, Files) else "''"
-
-    def _fingerprint_of(self, files: Mapping[str, int]) -> str | None:
-        if isinstance(self._input, Files) and self.fingerprint():
-            return self._input.fingerprint(files)
-        return self.fingerprint()
-
-    def part(self, day: Day, day_sql: str, column: Column) -> tuple[str, str | None]:
-        with reading(self._input):
-            if self._mixed:
-                return self._sorted(day, day_sql), None
-            files = self._files_of[day.day]
-            if not isinstance(self._input, Files) or len(files) == len(self._input.paths):
-                return "rd_log", _prune(day, column)
-            return self._some_files(tuple(sorted(files))), _prune(day, column)
-
-    def is_split_by_day(self) -> bool:
-        return isinstance(self._input, Files) and not self._mixed
-
-    @property
-    def _mixed(self) -> bool:
-        """Would reading each day's files read the log several times over?"""
-        if not isinstance(self._input, Files) or len(self._files_of) == 1:
-            return False
-        size: dict[str, int] = {}
-        for files in self._files_of.values():
-            for path, rows in files.items():
-                size[path] = size.get(path, 0) + rows
-        read = sum(size[path] for files in self._files_of.values() for path in files)
-        return self._staged or read > _MIXED * sum(size.values())
-
-    def _sorted(self, day: Day, day_sql: str) -> str:
-        """Days are mixed within files: write the rows once, a folder a day."""
-        folder = self._path("by-day")
-        if not os.path.exists(folder):
-            label = f"coalesce(CAST({day_sql} AS VARCHAR), 'none')"
-            self._execute(
-                f"COPY (SELECT *, {label} AS rd_day FROM rd_log) TO {DUCKDB.literal(folder)}"
-                " (FORMAT parquet, PARTITION_BY (rd_day))",
-                "sorting by day",
-                None,
-            )
-        files = DUCKDB.literal(os.path.join(folder, f"rd_day={day.day or 'none'}", "*.parquet"))
-        return f"read_parquet({files}, hive_partitioning = false)"
-
-    def _some_files(self, paths: tuple[str, ...]) -> str:
-        """These files, with the columns and types that the whole log has."""
-        reader = _reader(paths, "parquet")
-        there = set(self._con.sql(f"SELECT * FROM {reader} LIMIT 0").columns)
-        log = self._con.sql("SELECT * FROM rd_log LIMIT 0")
-        columns = (
-            f"CAST({DUCKDB.quote(name) if name in there else 'NULL'} AS {type_})"
-            f" AS {DUCKDB.quote(name)}"
-            for name, type_ in zip(log.columns, log.types, strict=True)
-        )
-        return f"(SELECT {', '.join(columns)} FROM {reader})"
-
-    def _path(self, name: str) -> str:
+    def path(self, name: str) -> str:
         return os.path.join(self._folder.name, name)
 
 
@@ -325,29 +243,6 @@ def _sweep() -> None:
         owner = folder.name.split("-")[1]
         if owner.isdigit() and not is_alive(int(owner)):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _reader(paths: tuple[str, ...], format: str, filename: bool = False) -> str:
-    """FROM text that reads these files; columns are matched by name."""
-    files = f"[{DUCKDB.literals(_unglobbed(paths))}]"
-    named = ", filename = 'rd_filename'" if filename else ""
-    if format == "parquet":
-        return f"read_parquet({files}, union_by_name = true{named})"
-    if format == "csv":
-        # Everything stays text: '007' is not 7, and a letter in the last row breaks nothing.
-        return (
-            f"read_csv({files}, all_varchar = true, union_by_name = true, header = true,"
-            f" quote = '\"', escape = '\"'{named})"
-        )
-    return (
-        f"read_json({files}, format = 'newline_delimited', union_by_name = true,"
-        f" sample_size = -1, map_inference_threshold = -1{named})"
-    )
-
-
-def _unglobbed(paths: tuple[str, ...]) -> list[str]:
-    """Each path means one file, even if its name has stars or brackets."""
-    return [path if "://" in path else glob.escape(path) for path in paths]
 
 
 def _columns(path: tuple[str, ...], type_: Any) -> Iterator[Column]:
@@ -360,15 +255,6 @@ def _columns(path: tuple[str, ...], type_: Any) -> Iterator[Column]:
     if type_.id == "struct":
         for field, child in type_.children:
             yield from _columns((*path, field), child)
-
-
-def _prune(day: Day, column: Column) -> str | None:
-    if not day.day or column.kind not in ("timestamp", "instant"):
-        return None
-    name, near = DUCKDB.quote(*column.path), datetime.timedelta(days=2)
-    at = datetime.date.fromisoformat(day.day)
-    kind = "TIMESTAMP" if column.kind == "timestamp" else "TIMESTAMPTZ"
-    return f"{name} >= {kind} '{at - near}' AND {name} < {kind} '{at + near}'"
 
 
 def first_line(error: BaseException) -> str:

@@ -48,6 +48,28 @@ def facts(
     return told
 
 
+def days_told(
+    con: duckdb.DuckDBPyConnection, paths: Sequence[str], column: Column
+) -> list[tuple[str, str, int]] | None:
+    """(day, file, rows), if the column is a date and its statistics tell each row's; or None."""
+    if column.kind != "date" or len(column.path) > 1 or len(paths) > MANY_FILES:
+        return None
+    found = con.execute(
+        "SELECT stats_min_value, file_name, sum(num_values)::BIGINT, bool_and(coalesce("
+        " stats_null_count = 0 AND stats_min_value = stats_max_value"
+        " AND TRY_CAST(stats_min_value AS DATE) IS NOT NULL, FALSE))"
+        " FROM parquet_metadata($paths) WHERE path_in_schema = $name AND num_values > 0"
+        " GROUP BY ALL",
+        {"paths": list(paths), "name": column.name},
+    ).fetchall()
+    rows = con.execute(
+        "SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata($paths)", {"paths": list(paths)}
+    ).fetchall()[0][0]
+    if not all(sure for *_, sure in found) or sum(n for _, _, n, _ in found) != rows:
+        return None
+    return [(day, file, n) for day, file, n, _ in found]
+
+
 def check_schemas(
     con: duckdb.DuckDBPyConnection, paths: Sequence[str], columns: Sequence[Column]
 ) -> list[str]:

@@ -9,6 +9,7 @@ import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 from urllib.parse import unquote
@@ -47,7 +48,7 @@ _KINDS: dict[type, str] = {
 }  # fmt: skip
 # Read several times, and costly to make again. Those in _FIRST are made before they are used, so
 # that Spark knows how small they are and sends them to the data instead of sorting the data.
-_FIRST = ("tally", "clicked", "candidates", "moved", "pairs", "cells")
+_FIRST = ("tally", "clicked", "candidates", "moved", "cells", "pairs")
 # A step of the plan after FROM or JOIN, outside of quotes.
 _TABLE = re.compile(
     r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`)|\b(FROM|JOIN)\s+(\w+)\b(?![\w.(])(\s+AS\b)?""",
@@ -175,7 +176,7 @@ class SparkEngine:
 
     # -- by day --------------------------------------------------------------------------------
 
-    def days(self, day_sql: str) -> list[Day]:
+    def days(self, day_sql: str, column: Column) -> "SparkDays":
         with reading():
             file = "concat_ws('|', _metadata.file_path, _metadata.file_size,"
             file += " _metadata.file_modification_time)"
@@ -188,15 +189,22 @@ class SparkEngine:
         files: dict[str, dict[str | None, int]] = {}
         for day, name, rows in found:
             files.setdefault(str(day or ""), {})[name] = rows
-        return [
-            Day(day, sum(of_day.values()), _fingerprint(of_day))
-            for day, of_day in sorted(files.items())
-        ]
+        return SparkDays(
+            self.source,
+            [
+                Day(day, sum(of_day.values()), _fingerprint(of_day))
+                for day, of_day in sorted(files.items())
+            ],
+        )
 
-    def is_split_by_day(self) -> bool:
-        return False
 
-    def part(self, day: Day, day_sql: str, column: Column) -> tuple[str, str | None]:
+@dataclass(frozen=True)
+class SparkDays:
+    source: str
+    all: list[Day]
+    apart: bool = False
+
+    def part(self, day: Day) -> tuple[str, str | None]:
         return self.source, None
 
 

@@ -13,7 +13,7 @@ columns, day, search, rank, click, h the key's hash.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rankdrift import reading
@@ -58,6 +58,8 @@ class Planner:
     day: str | None = None
     # A plain condition on the source's columns that every row of that day meets.
     prune: str | None = None
+    # What else comes along with every row shown: name -> SQL on `shown_source`.
+    carry: Mapping[str, str] = field(default_factory=dict)
 
     def but(self, **changes: Any) -> "Planner":
         return replace(self, **changes)

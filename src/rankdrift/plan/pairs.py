@@ -5,6 +5,8 @@ from rankdrift.plan import Planner, Step
 
 # Appearances an hour or more apart: another visit rather than the same one.
 LONG_GAP = 3600
+# What happened to a pair at a rank, in one number: n appearances, c of them clicked.
+CELL = "({rank} * 32 + {n}) * 32 + {c}"
 
 
 def steps(p: Planner) -> list[Step]:
@@ -21,8 +23,8 @@ def steps(p: Planner) -> list[Step]:
         ),
         Step("moved", _moved(p), keep=True),
         Step("appearances", _appearances(p)),
-        Step("pairs", _pairs(p), keep=True),
         Step("cells", _cells(p), keep=True),
+        Step("pairs", _pairs(p), keep=True),
     ]
 
 
@@ -69,15 +71,28 @@ def _appearances(p: Planner) -> str:
     )
 
 
+def _cells(p: Planner) -> str:
+    """Appearances n and clicks c of each pair by rank, and what times they were at."""
+    keys = ", ".join(p.keys)
+    times = (
+        ",\n  count(seconds) AS timed, sum(seconds) AS seconds,"
+        " min(seconds) AS first, max(seconds) AS last"
+    )
+    return (
+        f"SELECT h, {keys}, rank, count(*) AS n, sum(click) AS c"
+        f"{times if p.roles.time else ''}\nFROM appearances GROUP BY h, {keys}, rank"
+    )
+
+
 def _pairs(p: Planner) -> str:
     keys = ", ".join(p.keys)
-    shown = p.dialect.collect.format("CAST(rank AS BIGINT) * 2 + click")
+    shown = p.dialect.collect.format(CELL.format(rank="CAST(rank AS BIGINT)", n="n", c="c"))
     return (
-        f"SELECT h, {keys}, {_bucket(p)} AS bucket,\n  count(*) AS m, sum(click) AS c,\n"
+        f"SELECT h, {keys}, {bucket_sql(p)} AS bucket,\n  sum(n) AS m, sum(c) AS c,\n"
         "  min(rank) AS lowest, max(rank) AS highest,\n"
-        f"  CASE WHEN count(*) <= {p.max_shown} THEN {shown} END AS shown,\n"
+        f"  CASE WHEN sum(n) <= {p.max_shown} THEN {shown} END AS shown,\n"
         f"  {_drift(p)} AS drift\n"
-        f"FROM appearances GROUP BY h, {keys}"
+        f"FROM cells GROUP BY h, {keys}"
     )
 
 
@@ -89,15 +104,15 @@ def _drift(p: Planner) -> str:
     """
     if not p.roles.time:
         return "0"
-    trend = "count(*) * sum(rank * seconds) - sum(rank) * sum(seconds)"
-    long = f"CASE WHEN max(seconds) - min(seconds) >= {LONG_GAP} THEN 1 ELSE 0 END"
+    trend = "sum(n) * sum(rank * seconds) - sum(rank * n) * sum(seconds)"
+    long = f"CASE WHEN max(last) - min(first) >= {LONG_GAP} THEN 1 ELSE 0 END"
     return (
-        f"CASE WHEN count(*) > {p.max_shown} OR count(seconds) < count(*) THEN 0"
+        f"CASE WHEN sum(n) > {p.max_shown} OR sum(timed) < sum(n) THEN 0"
         f" WHEN {trend} < 0 THEN 1 + {long} WHEN {trend} > 0 THEN 3 + {long} ELSE 0 END"
     )
 
 
-def _bucket(p: Planner) -> str:
+def bucket_sql(p: Planner) -> str:
     """The low bits of md5 over the query's columns: the same on every engine."""
     d = p.dialect
     texts = [
@@ -111,19 +126,6 @@ def _bucket(p: Planner) -> str:
         d.find.format("'0123456789abcdef'", f"substr({digest}, {i}, 1)") for i in (1, 2, 3)
     )
     return f"mod(256 * ({first} - 1) + 16 * ({second} - 1) + {third} - 1, {p.buckets})"
-
-
-def _cells(p: Planner) -> str:
-    """Appearances n and clicks c by rank of the pairs that appeared more than max_shown times."""
-    named = ", ".join(f"p.{key} AS {key}" for key in p.keys)
-    keys = ", ".join(f"p.{key}" for key in p.keys)
-    return (
-        f"SELECT p.h AS h, {named}, p.bucket AS bucket, p.m AS m, p.c AS pair_clicks,\n"
-        "  a.rank AS rank, count(*) AS n, sum(a.click) AS c\n"
-        f"FROM pairs AS p JOIN appearances AS a ON {same_pair(p, 'p', 'a')}\n"
-        f"WHERE p.m > {p.max_shown} AND p.c > 0 AND p.lowest < p.highest\n"
-        f"GROUP BY p.h, {keys}, p.bucket, p.m, p.c, a.rank"
-    )
 
 
 def same_pair(p: Planner, a: str, b: str) -> str:

@@ -54,17 +54,18 @@ def _comparisons(p: Planner) -> str:
     # numbers add up to the same in any order.
     weight = (
         f"floor(CAST(a.c * b.n AS {double}) * CAST(4294967296 AS {double})"
-        f" / CAST(a.m - 1 AS {double}) + CAST(0.5 AS {double}))"
+        f" / CAST(p.m - 1 AS {double}) + CAST(0.5 AS {double}))"
     )
-    single = "a.pair_clicks = 1"
+    single = "p.c = 1"
     selected = row(
-        p, "comparison", **_segments(p, "a."), bucket="a.bucket", single=single,
+        p, "comparison", **_segments(p, "p."), bucket="p.bucket", single=single,
         rank="a.rank", other="b.rank", n=f"sum(CAST({weight} AS BIGINT))",
     )  # fmt: skip
     return (
-        f"{selected}\nFROM cells AS a JOIN cells AS b"
-        f" ON {same_pair(p, 'a', 'b')} AND a.rank <> b.rank WHERE a.c > 0"
-        + _group_by(p, "a.bucket", single, "a.rank", "b.rank", prefix="a.")
+        f"{selected}\nFROM pairs AS p JOIN cells AS a ON {same_pair(p, 'p', 'a')} AND a.c > 0\n"
+        f"JOIN cells AS b ON {same_pair(p, 'p', 'b')} AND a.rank <> b.rank\n"
+        f"WHERE p.m > {p.max_shown}"
+        + _group_by(p, "p.bucket", single, "a.rank", "b.rank", prefix="p.")
     )
 
 

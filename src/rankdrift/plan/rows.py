@@ -135,6 +135,7 @@ def _read_rows(p: Planner) -> str:
     for name, column in zip(p.segments, roles.segment, strict=True):
         sql, kind = p.column(column)
         fields[name] = reading.as_text(reading.key(sql, kind, d), kind, d)
+    fields |= p.carry
     if roles.day:
         fields["day"] = p.day_sql()
     if roles.search:
@@ -280,8 +281,9 @@ def _rows_shown(p: Planner) -> str:
         source = f"(SELECT *, {copy} AS copy FROM read_rows) AS copies"
     search = "search, " if p.roles.search else ""
     seconds = "seconds, " if p.roles.time else ""
+    carried = "".join(f"{name}, " for name in p.carry)
     return (
-        f"SELECT {search}{keys}, {seconds}rank, click, {p.hash_sql()} AS h,\n"
+        f"SELECT {search}{keys}, {seconds}rank, click, {carried}{p.hash_sql()} AS h,\n"
         f"  {fate} AS fate,\n"
         f"  {ok} AS ok\nFROM {source}"
     )
