@@ -29,15 +29,22 @@ def steps(p: Planner) -> list[Step]:
 
 
 def _tally(p: Planner) -> str:
-    """Rows and clicks by segment and fate; `unknown` clicks and `partly` given queries."""
+    """Rows and clicks by segment and fate; `unknown` clicks and `partly` given queries.
+
+    Every row goes through here, so what the column is known to be is left out of the sums.
+    """
     groups = ", ".join([*p.segments, "fate"])
+    column = p.columns.get(p.roles.click or "")
+    if column and column.kind != "int":
+        column = None
+    plain = column is not None and column.low is not None and column.low >= 0
+    clicks = "click" if plain else "CASE WHEN click > 0 THEN click ELSE 0 END"
+    unknown = "0" if column and column.full else "count(*) - count(click)"
     missing = " OR ".join(f"{q} IS NULL" for q in p.queries)
     partly = f"sum(CASE WHEN {missing} THEN 1 ELSE 0 END)" if len(p.queries) > 1 else "0"
     return (
-        f"SELECT {groups}, count(*) AS n,\n"
-        "  sum(CASE WHEN click > 0 THEN click ELSE 0 END) AS clicks,\n"
-        f"  count(*) - count(click) AS unknown, {partly} AS partly\n"
-        f"FROM rows_shown GROUP BY {groups}"
+        f"SELECT {groups}, count(*) AS n, coalesce(sum({clicks}), 0) AS clicks,\n"
+        f"  {unknown} AS unknown, {partly} AS partly\nFROM rows_shown GROUP BY {groups}"
     )
 
 
