@@ -41,6 +41,7 @@ class Dialect:
     json_list: str  # a JSON text such as '["a","b"]' as a list of texts, NULL if it is none
     split: str  # a text such as 'a, b' as a list
     count_in: str  # how often {1} is in list {0}
+    first_in: str  # the place, from 1, of the first {1} in list {0}
     strays: str  # how many elements of list {0} are not in list {1}
     element: str  # element {1} of list {0}
 
@@ -100,6 +101,7 @@ DUCKDB = Dialect(
         " '[,;|\\s]+'), lambda v: v <> '')"
     ),
     count_in="coalesce(len(list_filter({0}, lambda v: v = {1})), 0)",
+    first_in="list_position({0}, {1})",
     strays=(
         "coalesce(len(list_filter({0},"
         " lambda v: v IS NULL OR NOT coalesce(list_contains({1}, v), FALSE))), 0)"
@@ -144,6 +146,7 @@ SPARK = Dialect(
         "filter(split(regexp_replace({}, '[\\\\[\\\\]\"\\']', ''), '[,;|\\\\s]+'), v -> v <> '')"
     ),
     count_in="coalesce(size(filter(coalesce({0}, array()), v -> v = {1})), 0)",
+    first_in="array_position({0}, {1})",
     strays=(
         "size(filter(coalesce({0}, array()),"
         " v -> v IS NULL OR NOT coalesce(array_contains({1}, v), FALSE)))"
@@ -181,6 +184,7 @@ BIGQUERY = Dialect(
     json_list="JSON_VALUE_ARRAY(SAFE.PARSE_JSON({0}))",
     split="REGEXP_EXTRACT_ALL({}, r'[^\\[\\]\",;|\\s]+')",
     count_in="(SELECT count(*) FROM UNNEST({0}) AS v WHERE v = {1})",
+    first_in="(SELECT min(i) + 1 FROM UNNEST({0}) AS v WITH OFFSET AS i WHERE v = {1})",
     strays=(
         "(SELECT count(*) FROM UNNEST({0}) AS v"
         " WHERE v IS NULL OR v NOT IN (SELECT w FROM UNNEST({1}) AS w WHERE w IS NOT NULL))"
@@ -218,6 +222,7 @@ SNOWFLAKE = Dialect(
     json_list="CAST(TRY_PARSE_JSON({0}) AS ARRAY)",
     split="REGEXP_SUBSTR_ALL({}, '[^][\",;| ]+')",
     count_in="ARRAY_SIZE(FILTER(COALESCE({0}, []), v -> CAST(v AS VARCHAR) = {1}))",
+    first_in="ARRAY_POSITION(CAST({1} AS VARIANT), {0}) + 1",
     strays="ARRAY_SIZE(FILTER(COALESCE({0}, []), v -> NOT ARRAY_CONTAINS(v, {1})))",
     element="GET({0}, {1} - 1)",
 )
@@ -252,6 +257,7 @@ TRINO = Dialect(
     json_list="TRY(CAST(json_parse({0}) AS ARRAY(VARCHAR)))",
     split="regexp_extract_all({}, '[^\\[\\]\",;|\\s]+')",
     count_in="cardinality(filter(coalesce({0}, ARRAY[]), v -> v = {1}))",
+    first_in="array_position({0}, {1})",
     strays=(
         "cardinality(filter(coalesce({0}, ARRAY[]),"
         " v -> v IS NULL OR NOT coalesce(contains({1}, v), FALSE)))"

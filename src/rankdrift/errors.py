@@ -10,6 +10,10 @@ class RankdriftError(ValueError):
     """Anything rankdrift refuses to do; the message says why and what to do next."""
 
 
+class Remark(UserWarning):
+    """Something odd that was noticed and did not stop the work."""
+
+
 class MissingColumns(RankdriftError):
     """A column that was asked for is not in the log."""
 

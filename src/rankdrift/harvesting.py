@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from rankdrift import __version__
 from rankdrift.counts import Counts, merge
 from rankdrift.counts_table import read_metadata, read_table
 from rankdrift.engines import Day, Days, Progress
-from rankdrift.errors import BadCounts, BadLog, BadOption
+from rankdrift.errors import BadCounts, BadLog, BadOption, Remark
 from rankdrift.files import remove_leftovers
 from rankdrift.funnel import Funnel, waterfall
 from rankdrift.log import Log
@@ -47,7 +48,12 @@ def harvest(
     more than `max_shown` appearances enters as weighted comparisons of two ranks.
     """
     check_sizes(buckets, max_shown)
-    probe(log)
+    _tell(log)
+    return count(log, buckets=buckets, max_shown=max_shown, progress=progress)
+
+
+def count(log: Log, *, buckets: int, max_shown: int, progress: Progress | None = None) -> Counts:
+    """The harvest of a log that has been looked at."""
     planner = log.planner(buckets=buckets, max_shown=max_shown)
     days = _days_apart(log, planner)
     if not days:
@@ -101,7 +107,7 @@ def harvest_by_day(
     check_sizes(buckets, max_shown)
     if not log.roles.day:
         raise BadOption("harvest by day needs a day column. Name it with --day.")
-    probe(log)
+    _tell(log)
     folder = Path(directory)
     remove_leftovers(folder)
     planner = log.planner(buckets=buckets, max_shown=max_shown)
@@ -128,6 +134,12 @@ def harvest_by_day(
     if not written:
         raise BadLog("The log is empty: it has columns but not a single row.")
     return written
+
+
+def _tell(log: Log) -> None:
+    """What is odd about the log, as Python's warnings; what cannot be right is an error."""
+    for remark in (*log.remarks, *probe(log)):
+        warnings.warn(remark, Remark, stacklevel=3)
 
 
 def check_sizes(buckets: int, max_shown: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankdrift.counts import Counts
 from rankdrift.engines import Progress
-from rankdrift.harvesting import harvest
+from rankdrift.harvesting import BUCKETS, MAX_SHOWN, count
 from rankdrift.identify import Connection, connection, ranges
 from rankdrift.log import Log
 from rankdrift.probe import probe
@@ -78,7 +78,7 @@ class Inspection:
 def inspect(log: Log, *, progress: Progress | None = None) -> Inspection:
     """Look a log over: its columns, its size, what it could compare, and a verdict."""
     remarks = probe(log)
-    counts = harvest(log, progress=progress)
+    counts = count(log, buckets=BUCKETS, max_shown=MAX_SHOWN, progress=progress)
     linked = connection(counts)
     support = _support(counts)
     verdict, reasons, advice = _judge(log, counts, linked)

@@ -11,8 +11,9 @@ from typing import Any
 from rankdrift import reading
 from rankdrift.columns import Column, Roles, assign
 from rankdrift.engines import Engine
-from rankdrift.errors import BadOption, did_you_mean
+from rankdrift.errors import BadLog, BadOption, did_you_mean
 from rankdrift.plan import Planner
+from rankdrift.plan.rows import OUR_NAMES
 from rankdrift.reading import Rules
 from rankdrift.sources import find
 
@@ -129,11 +130,21 @@ def read_log(
         if not isinstance(options.get(name), str | None):
             raise BadOption(f"{name} must be text, not {options[name]!r}.")
     opened = _open(source, options)
+    _refuse_our_names(opened.columns)
     named = {role: names_of(options.get(role), role) for role in (f.name for f in fields(Roles))}
     roles, guessed = assign(opened.columns, named, _layout(options.get("layout")))
     rules = rules_of(options, roles)
     remarks = opened.prepare(roles.used())
     return Log(opened, roles, rules, guessed, tuple(remarks))
+
+
+def _refuse_our_names(columns: Mapping[str, Column]) -> None:
+    taken = sorted(name for name in columns if name.lower() in OUR_NAMES)
+    if taken:
+        raise BadLog(
+            f"The log has a column {taken[0]!r}, a name that rankdrift uses itself while it reads. "
+            "Rename the column, or read a view of the log without it."
+        )
 
 
 def _open(source: Any, options: Mapping[str, Any]) -> Engine:

@@ -67,11 +67,13 @@ def click(sql: str, kind: str, d: Dialect) -> tuple[str, str]:
         word = f"lower({plain_text(sql, kind, d)})"
         number, bad = _whole(sql, kind, d)
         yes, no = ("true", "t", "yes", "y", "click", "clicked"), ("false", "f", "no", "n")
+        time = d.matches.format(word, d.literal("^[0-9]{4}-[0-9]{2}-[0-9]{2}"))
         value = (
-            f"CASE WHEN {word} IN ({d.literals(yes)}) THEN 1"
+            f"CASE WHEN {word} IN ({d.literals(yes)}) OR {time} THEN 1"
             f" WHEN {word} IN ({d.literals(no)}) THEN 0 ELSE {number} END"
         )
-        return value, f"({bad}) AND {word} NOT IN ({d.literals(yes + no)}) OR {_negative(number)}"
+        known = f"{word} IN ({d.literals(yes + no)}) OR {time}"
+        return value, f"({bad}) AND NOT ({known}) OR {_negative(number)}"
     value, bad = _whole(sql, kind, d)
     return value, _negative(value) if bad == "FALSE" else f"({bad}) OR {_negative(value)}"
 
@@ -118,7 +120,7 @@ def _day(column: Column, sql: str, rules: Rules, d: Dialect) -> str:
         return f"CAST({sql} AS DATE)"
     if kind == "instant":
         return d.instant_day.format(sql, zone)
-    text = plain_text(sql, kind, d)
+    text = _time_text(sql, kind, d)
     digits = d.matches.format(text, d.literal("^[0-9]+$"))
     parts = (f"substr({text}, 1, 4)", f"substr({text}, 5, 2)", f"substr({text}, 7, 2)")
     compact = f"TRY_CAST(concat({parts[0]}, '-', {parts[1]}, '-', {parts[2]}) AS DATE)"
@@ -138,13 +140,23 @@ def seconds(column: Column, sql: str, d: Dialect) -> str:
         return d.clock.format(sql)
     if column.kind == "instant":
         return d.seconds.format(sql)
-    text = plain_text(sql, column.kind, d)
+    text = _time_text(sql, column.kind, d)
     digits = d.matches.format(text, d.literal("^[0-9]{9,19}$"))
     scaled = f"floor({d.number.format(text)} / {_scale(text)})"
     iso = d.seconds.format(d.text_instant.format(text))
     return (
         f"CASE WHEN {digits} THEN CAST({scaled} AS BIGINT) WHEN length({text}) > 10 THEN {iso} END"
     )
+
+
+def _time_text(sql: str, kind: str, d: Dialect) -> str:
+    """A date or an epoch as text; of a float the whole part, in plain digits."""
+    if kind != "float":
+        return plain_text(sql, kind, d)
+    number = d.not_nan.format(f"CAST({sql} AS {d.double})")
+    # An epoch in nanoseconds is the largest, and a double past the integers cannot be cast.
+    whole = f"CASE WHEN abs({number}) < 9e18 THEN CAST(floor({number}) AS BIGINT) END"
+    return d.text.format(f"({whole})")
 
 
 def _scale(text: str) -> str:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from engines.compare import random_log, write_parquet
 
-from rankdrift.errors import BadLog, BadOption, MissingColumns, RankdriftError
+from rankdrift.errors import BadLog, BadOption, MissingColumns, RankdriftError, Remark
 from rankdrift.harvesting import harvest, harvest_by_day
 from rankdrift.log import read_log
 
@@ -52,6 +52,14 @@ def test_columns_that_cannot_be_guessed(engine, tmp_path):
     with pytest.raises(MissingColumns) as error:
         engine.read(write_parquet(tmp_path / "log.parquet", rows, **types))
     says(error, "'query'", "'doc'", "--query", "--doc", "'a', 'b', 'position', 'clicked'")
+
+
+@pytest.mark.parametrize("name", ["rd_doc", "RD_Place"])
+def test_a_column_named_like_one_of_ours(engine, tmp_path, name):
+    rows = [{**row, name: "mine"} for row in random_log(2, searches=5)]
+    with pytest.raises(BadLog) as error:
+        engine.read(write_parquet(tmp_path / "log.parquet", rows))
+    says(error, repr(name), "Rename")
 
 
 def test_no_rows(engine, tmp_path):
@@ -427,3 +435,20 @@ def _as_owner(act, *arguments):
     act(*arguments)
     if os.getuid() == 0:
         os.seteuid(user)
+
+
+def test_bzip2_is_left_to_spark(tmp_path):
+    import bz2
+
+    path = tmp_path / "log.csv.bz2"
+    path.write_bytes(bz2.compress(b"query,doc,rank,click\nq,d,1,1\nq,d,2,0\n"))
+    with pytest.raises(BadLog) as error:
+        read_log(path)
+    says(error, "log.csv.bz2", "bunzip2", "--engine spark")
+
+
+def test_what_is_odd_is_a_warning(tmp_path):
+    rows = random_log(3, searches=40)
+    path = write_parquet(tmp_path / "log.parquet", [*rows, *rows[:50]])
+    with pytest.warns(Remark, match="repeat the search, doc and rank"):
+        harvest(read_log(path, search="sid"))

@@ -202,7 +202,7 @@ NOON = datetime.datetime(2024, 2, 28, 12)
         pytest.param(pa.float64(), (0.0, None, float("nan"), 0.5, -1.0), (1.0, 3.0), id="float"),
         pytest.param(
             pa.string(), ("no", "F", " false ", "0", "0.0", "", None, "maybe", "-1", "1.5"),
-            ("yes", " Click ", "TRUE", "1", "2", "1.0"), id="words",
+            ("yes", " Click ", "TRUE", "1", "2", "1.0", "2024-02-28 12:00:01"), id="words",
         ),
         pytest.param(pa.timestamp("us"), (None,), (NOON,), id="time"),
         pytest.param(
@@ -267,6 +267,7 @@ def naive(moment):
         pytest.param(pa.int64(), epoch(10**6), 2024, id="epoch us"),
         pytest.param(pa.int64(), epoch(10**9), 202402, id="epoch ns"),
         pytest.param(pa.string(), lambda m: str(epoch(10**3)(m)), "9" * 30, id="text epoch"),
+        pytest.param(pa.float64(), lambda m: epoch(1)(m) + 0.25, 1e300, id="float epoch"),
     ],
 )  # fmt: skip
 def test_days_in_any_form(engine, tmp_path, type_, write, odd, time_zone):

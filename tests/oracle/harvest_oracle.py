@@ -8,6 +8,7 @@ counted of the pairs that remain.
 import datetime
 import hashlib
 import math
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
@@ -75,6 +76,8 @@ def read_click(value):
         return 1, False
     if isinstance(value, str) and value.strip(" ").lower() in YES:
         return 1, False
+    if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d", value.strip(" ")):
+        return 1, False  # when it was
     if isinstance(value, str) and value.strip(" ").lower() in NO:
         return 0, False
     number, bad = read_whole(value)
@@ -94,7 +97,7 @@ def read_day(value, time_zone=None):
         return value.date().isoformat()
     if isinstance(value, datetime.date):
         return value.isoformat()
-    text = str(value).strip(" ")
+    text = _time_text(value)
     try:
         if text.isdigit() and len(text) == 8:
             return datetime.date(int(text[:4]), int(text[4:6]), int(text[6:])).isoformat()
@@ -114,12 +117,19 @@ def read_day(value, time_zone=None):
     return moment.astimezone(zone).date().isoformat()
 
 
+def _time_text(value):
+    """Of a float the whole part."""
+    if isinstance(value, float):
+        value = math.floor(value) if math.isfinite(value) else ""
+    return str(value).strip(" ")
+
+
 def read_seconds(value):
     """Whole seconds since 1970 of a time, or None."""
     if isinstance(value, datetime.datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
         return math.floor(moment.timestamp())
-    text = str(value).strip(" ")
+    text = _time_text(value)
     if text.isdigit() and 9 <= len(text) <= 19:
         size = next(
             (size for most, size in ((11, 1), (14, 1e3), (17, 1e6)) if len(text) <= most), 1e9
@@ -394,6 +404,8 @@ def from_lists(rows, shown="shown", clicked="clicked", parallel=()):
         strays += sum(doc is None or doc not in docs for doc in clicks)
         for place, doc in enumerate(docs):
             one = dict(row, doc=doc, rank=place + 1, click=_times(doc, clicks))
+            if doc in docs[:place]:
+                one["click"] = 0  # the first appearance has them
             one["rd_twice"] = doc is not None and docs.count(doc) > 1
             for name in parallel:
                 values = row[name] or []

@@ -138,7 +138,6 @@ def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) 
         if log.guessed:
             told = ", ".join(f"{role} = {name}" for role, name in log.guessed.items())
             screen.say(f"Guessed the columns: {told}.")
-        screen.note(log.remarks)
         with bar(screen, log) as progress:
             return harvest(log, progress=progress)
     typed = [f"--{name.replace('_', '-')}" for name in given(options)]

@@ -83,9 +83,6 @@ def _tell(screen: Screen, log: "Log") -> None:
         flag = f"--{next(iter(log.guessed))}"
         screen.say(f"Guessed the columns: {told}. If one is wrong, name it ({flag} …).")
     screen.say(f"A day: {log.days}.")
-    from rankdrift.probe import probe
-
-    screen.note((*log.remarks, *probe(log)))
 
 
 def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> int:

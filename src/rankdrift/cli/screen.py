@@ -7,13 +7,16 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from rankdrift.errors import Remark
 from rankdrift.report.words import printable
 
 if TYPE_CHECKING:
@@ -80,9 +83,25 @@ def talking(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--quiet", "-q", is_flag=True, help="Print no remarks and no progress.")
     @wraps(command)
     def run(as_json: bool, quiet: bool, **options: Any) -> Any:
-        return command(screen=Screen(quiet, as_json), **options)
+        screen = Screen(quiet, as_json)
+        with _noting(screen):
+            return command(screen=screen, **options)
 
     return run
+
+
+@contextmanager
+def _noting(screen: Screen) -> Iterator[None]:
+    """Our remarks become notes; what libraries warn of is for programmers."""
+
+    def note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if issubclass(category, Remark):
+            screen.note([str(message)])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", Remark)
+        warnings.showwarning = note
+        yield
 
 
 def join(command: Iterable[str]) -> str:

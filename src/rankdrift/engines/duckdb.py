@@ -47,6 +47,7 @@ class DuckdbEngine:
         threads: int | None = None,
     ) -> None:
         _sweep()
+        _refuse_bzip2(source)
         self._folder = tempfile.TemporaryDirectory(prefix=f"rankdrift-{os.getpid()}-")
         self.input = source
         self._con = self._connect(memory, threads)
@@ -235,6 +236,17 @@ class DuckdbEngine:
 
     def path(self, name: str) -> str:
         return os.path.join(self._folder.name, name)
+
+
+def _refuse_bzip2(source: Files | Table | Frame) -> None:
+    packed = (
+        [p for p in source.paths if p.lower().endswith(".bz2")] if isinstance(source, Files) else []
+    )
+    if packed:
+        raise BadLog(
+            f"{packed[0]!r} is compressed with bzip2, which only Spark reads here. Unpack it "
+            "(bunzip2), compress it with gzip or zstd instead, or use --engine spark."
+        )
 
 
 def _sweep() -> None:

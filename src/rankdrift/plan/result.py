@@ -115,4 +115,4 @@ def _days(p: Planner) -> list[str]:
     if not p.roles.day:
         return []
     day = p.dialect.text.format("day")
-    return [row(p, "day", shown=day, n="count(*)") + f"\nFROM candidates GROUP BY day"]
+    return [row(p, "day", shown=day, n="count(*)") + "\nFROM candidates GROUP BY day"]

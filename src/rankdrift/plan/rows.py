@@ -11,6 +11,9 @@ FATES = {
     "no_same": -11, "bad_click": -12, "doc_twice": -13,
 }  # fmt: skip
 
+# Columns that a layout adds to those of the source.
+OUR_NAMES = frozenset("rd_doc rd_place rd_first rd_search rd_clicks rd_filename rd_day".split())
+
 
 def steps(p: Planner) -> list[Step]:
     layouts = {"long": _long_steps, "list": _list_steps, "events": _event_steps}
@@ -176,7 +179,10 @@ def _rank(p: Planner) -> tuple[str, str]:
 
 def _click(p: Planner) -> tuple[str, str]:
     if p.roles.layout == "list":
-        return p.dialect.count_in.format(_list(p, p.roles.clicked), "rd_doc"), "FALSE"
+        # Of a doc shown twice the first appearance has its clicks, so that each counts once.
+        clicks = p.dialect.count_in.format(_list(p, p.roles.clicked), "rd_doc")
+        first = p.dialect.first_in.format(_list(p, p.roles.shown), "rd_doc")
+        return f"CASE WHEN rd_place > {first} THEN 0 ELSE {clicks} END", "FALSE"
     if p.roles.layout == "events":
         return "coalesce(rd_clicks, 0)", "FALSE"
     return reading.click(*p.column(p.roles.click or ""), p.dialect)
