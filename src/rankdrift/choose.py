@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.curves import Curve, Part
-from rankdrift.likelihood import Floats, Likelihood
+from rankdrift.likelihood import Floats
 from rankdrift.maximise import Fit, maximise
 
 if TYPE_CHECKING:
     from rankdrift.counts import Counts
-    from rankdrift.estimation import Options
+    from rankdrift.estimation import Fitted, Options
 
 MOST_KNOTS = 60
 PERIODS = range(5, 121)
@@ -35,32 +35,29 @@ class _State:
 
 
 def choose_curve(counts: "Counts", options: "Options") -> Curve:
-    from rankdrift.estimation import fit
-
-    first = fit(counts, replace(options, curve=_first(counts, options)))
+    first = _first(counts, options)
     terms, ranks = first.likelihood, first.likelihood.ranks
     price = np.log(max(terms.weight, 2.0))
     kept = set(first.curve.parts[0].numbers)
 
     def state(curve: Curve) -> _State | None:
         try:
-            basis = curve.basis(ranks)
-            found = maximise(terms, basis)
+            found = maximise(terms, curve.basis(ranks)[:, 1:])
         except ValueError:  # more freedom than the data can bear
             return None
         added = len(set(curve.parts[0].numbers) - kept)
         picks = 2 * np.log(max(len(_candidates(ranks)), 1)) * added
         if len(curve.parts) > 1:
             picks += 2 * np.log(len(PERIODS))
-        return _State(curve, found, price * len(found.free) + picks - 2 * found.log_likelihood)
+        return _State(curve, found, price * len(found.phi) + picks - 2 * found.log_likelihood)
 
     now = state(first.curve)
     assert now
     # A jump looks much like a period, and the other way round: whichever explains more comes first.
-    starts = (now, _with_period(now, terms, state), _with_jump(now, terms, state))
+    starts = (now, _with_period(now, state), _with_jump(now, state))
     now = min((start for start in starts if start), key=lambda start: start.cost)
-    now = _grow(now, terms, state)
-    now = _with_period(now, terms, state)
+    now = _grow(now, state)
+    now = _with_period(now, state)
     return _shrink(now, kept, state).curve
 
 
@@ -71,18 +68,17 @@ def _loglog(knots: tuple[int, ...], *more: Part) -> Curve:
     return Curve((Part("loglog", knots), *more))
 
 
-def _first(counts: "Counts", options: "Options") -> Curve:
-    """The paper's knots, or where the data cannot bear them the ends and the middle."""
+def _first(counts: "Counts", options: "Options") -> "Fitted":
+    """With the paper's knots, or where the data cannot bear them the ends and the middle."""
     from rankdrift.errors import NotConverged, NotIdentified
     from rankdrift.estimation import fit
 
     try:
-        return fit(counts, replace(options, curve="loglog")).curve
+        return fit(counts, replace(options, curve="loglog"))
     except (NotConverged, NotIdentified):
-        rank = counts.pairs.shown[counts.pairs.shown > 0] >> 1
-        seen = np.concatenate([rank, counts.comparisons.clicked, counts.comparisons.other])
-        low, high = int(seen.min()), int(seen.max())
-        return _loglog(tuple(sorted({low, round(float(np.sqrt(low * high))), high})))
+        low, high = int(counts.ranks[0]), int(counts.ranks[-1])
+        knots = tuple(sorted({low, round(float(np.sqrt(low * high))), high}))
+        return fit(counts, replace(options, curve=_loglog(knots)))
 
 
 def _candidates(ranks: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -96,10 +92,10 @@ def _candidates(ranks: NDArray[np.int32]) -> NDArray[np.int32]:
     return inside
 
 
-def _score_tests(fit: Fit, terms: Likelihood, columns: list[Floats]) -> list[float]:
+def _score_tests(fit: Fit, columns: list[Floats]) -> list[float]:
     """For each set of columns (R, c): the gain in 2 log L of adding it, to first order."""
-    theta, basis = fit.theta, fit.basis[:, fit.free]
-    gradient, information = terms.gradient(theta), terms.information(theta)
+    point, basis = fit.likelihood.at(fit.theta), fit.basis
+    gradient, information = point.gradient, point.information()
     cross = information @ basis
     inner = np.linalg.inv(basis.T @ cross)
     gains = []
@@ -112,8 +108,8 @@ def _score_tests(fit: Fit, terms: Likelihood, columns: list[Floats]) -> list[flo
     return gains
 
 
-def _grow(now: _State, terms: Likelihood, state: State) -> _State:
-    ranks = terms.ranks
+def _grow(now: _State, state: State) -> _State:
+    ranks = now.fit.likelihood.ranks
     logs = np.log(ranks.astype(float))
     while len(now.curve.parts[0].numbers) < MOST_KNOTS:
         knots = now.curve.parts[0].numbers
@@ -122,47 +118,47 @@ def _grow(now: _State, terms: Likelihood, state: State) -> _State:
             break
         # A bend at k: in the span once k is a knot, whatever the other knots are.
         bends = [np.maximum(0.0, logs - np.log(k))[:, None] for k in free]
-        gains = _score_tests(now.fit, terms, bends)
+        gains = _score_tests(now.fit, bends)
         best = free[int(np.argmax(gains))]
         tried = state(_loglog(tuple(sorted((*knots, best))), *now.curve.parts[1:]))
         if tried is None or tried.cost >= now.cost:
-            tried = _with_jump(now, terms, state)
+            tried = _with_jump(now, state)
             if tried is None or tried.cost >= now.cost:
                 break
         now = tried
     return now
 
 
-def _with_jump(now: _State, terms: Likelihood, state: State) -> _State | None:
+def _with_jump(now: _State, state: State) -> _State | None:
     """Two knots at once: a jump from one rank to the next needs both to show at all."""
-    ranks, knots = terms.ranks, now.curve.parts[0].numbers
+    ranks, knots = now.fit.likelihood.ranks, now.curve.parts[0].numbers
     at = [int(r) for r in ranks[1:-2]]
     if not at:
         return None
     steps = [(ranks > r).astype(float)[:, None] for r in at]
-    best = at[int(np.argmax(_score_tests(now.fit, terms, steps)))]
+    best = at[int(np.argmax(_score_tests(now.fit, steps)))]
     return state(_loglog(tuple(sorted({*knots, best, best + 1})), *now.curve.parts[1:]))
 
 
-def _with_period(now: _State, terms: Likelihood, state: State) -> _State:
+def _with_period(now: _State, state: State) -> _State:
     if len(now.curve.parts) > 1:
         return now
-    best, gain = best_period(now.fit, terms)
+    best, gain = best_period(now.fit)
     if best is None or gain <= 0:
         return now
     tried = state(_loglog(now.curve.parts[0].numbers, Part("periodic", (best,))))
     return tried if tried is not None and tried.cost < now.cost else now
 
 
-def best_period(fit: Fit, terms: Likelihood) -> tuple[int | None, float]:
+def best_period(fit: Fit) -> tuple[int | None, float]:
     """The period that would gain most on top of a fit, and by how much BIC would improve."""
-    ranks = terms.ranks
+    terms, ranks = fit.likelihood, fit.likelihood.ranks
     periods = [n for n in PERIODS if 3 * n <= len(ranks)]
     if not periods:
         return None, 0.0
     columns = [np.eye(n)[(ranks - 1) % n][:, 1:] for n in periods]
     cost = np.log(max(terms.weight, 2.0)) * (np.array(periods) - 1) + 2 * np.log(len(PERIODS))
-    gains = np.array(_score_tests(fit, terms, columns)) - cost
+    gains = np.array(_score_tests(fit, columns)) - cost
     best = int(np.argmax(gains))
     return periods[best], float(gains[best])
 

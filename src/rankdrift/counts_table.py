@@ -330,6 +330,10 @@ def _stored_metadata(con: DuckDBPyConnection, name: str) -> dict[str, Any]:
     stored = con.sql(f"SELECT key, value FROM parquet_kv_metadata({name})").fetchall()
     texts = [value for key, value in stored if key == KEY.encode()]
     if not texts:
+        if any(key == b"rankdrift_propensities" for key, _ in stored):
+            raise BadCounts(
+                "this file holds propensities, not counts. Read it with Propensities.load."
+            )
         raise BadCounts(
             "this Parquet file was not written by rankdrift. Give a counts file, or use harvest to "
             "count a log."

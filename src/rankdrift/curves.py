@@ -62,7 +62,8 @@ class Curve:
         """B (R, K)."""
         columns = [_BASES[part.name](ranks, part.numbers) for part in self.at(ranks).parts]
         basis = np.concatenate(columns, axis=1)
-        if not self.is_direct and np.linalg.matrix_rank(basis) < basis.shape[1]:
+        periodic = basis.shape[1] > columns[0].shape[1] or self.parts[0].name == "grid"
+        if periodic and np.linalg.matrix_rank(basis) < basis.shape[1]:
             raise BadOption(
                 f"The curve {str(self)!r} has more freedom than {len(ranks)} ranks "
                 f"({ranks[0]} to {ranks[-1]}) can tell apart. Use fewer knots, a shorter period, "

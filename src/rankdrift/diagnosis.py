@@ -6,17 +6,21 @@ by how they move together from bucket to bucket, so that what they share cancels
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankdrift.agreement import agreement, hotelling
 from rankdrift.counts import Counts
 from rankdrift.curves import Curve, Part
 from rankdrift.errors import NotIdentified, RankdriftError
 from rankdrift.estimation import Fitted, Options, fit, supported_ranks
 from rankdrift.identify import connection, ranges
-from rankdrift.likelihood import Floats
-from rankdrift.uncertainty import bucket_moves, spread_of
+from rankdrift.likelihood import shares
+from rankdrift.maximise import maximise
+
+if TYPE_CHECKING:
+    from rankdrift.report.charts import Figure
 
 GOOD, CAUTION, SERIOUS, UNKNOWN = "good", "caution", "serious", "unknown"
 # A difference must be both beyond chance and large enough to matter.
@@ -44,6 +48,13 @@ class Diagnosis:
         found = {check.verdict for check in self.checks}
         return next((v for v in (SERIOUS, CAUTION) if v in found), GOOD)
 
+    def plot(self) -> "Figure":
+        """The checks at their p-values; its `save` writes .png, .svg or .html."""
+        from rankdrift.report.charts import Figure
+        from rankdrift.report.checks_chart import checks_chart
+
+        return Figure(checks_chart(self))
+
     def to_dict(self) -> dict[str, Any]:
         return {"verdict": self.verdict, "checks": [vars(check) for check in self.checks]}
 
@@ -51,7 +62,7 @@ class Diagnosis:
 def diagnose(counts: Counts, *, curve: str = "loglog", reference: int = 1) -> Diagnosis:
     """Every check that these counts allow."""
     options = Options(curve=curve, reference=reference)
-    base = fit(counts.pool(), options)
+    base = fit(counts, options)
     # The same curve in every comparison, so that parameters mean the same.
     options = replace(options, curve=base.curve)
     checks: list[Callable[[], Check]] = [
@@ -79,65 +90,36 @@ def _tried(check: Callable[[], Check]) -> Check:
 # -- two estimates of one curve ----------------------------------------------------------------
 
 
-def _difference(a: Fitted, b: Fitted, reference: int) -> dict[str, float]:
-    """b against a at a few ranks: largest difference of log p there, and how surprising."""
-    shared = np.intersect1d(a.likelihood.ranks, b.likelihood.ranks)
-    at = _anchors(shared, reference, min(len(a.fit.free), len(b.fit.free), 8))
-    rows = []
-    for one in (a, b):
-        place = np.searchsorted(one.likelihood.ranks, at)
-        zero = int(np.searchsorted(one.likelihood.ranks, reference))
-        basis = one.fit.basis[:, one.fit.free]
-        moves = bucket_moves(one.fit, one.likelihood) @ (basis[place] - basis[zero]).T
-        rows.append((one.fit.theta[place] - one.fit.theta[zero], moves))
-    (value_a, moves_a), (value_b, moves_b) = rows
-    off = value_b - value_a
-    moves = (moves_b - moves_a)[(moves_a != 0).any(axis=1) | (moves_b != 0).any(axis=1)]
-    if len(moves) < 2:
+def _compared(a: Fitted, b: Fitted, reference: int) -> dict[str, Any]:
+    """b against a: how far apart, where most, and how surprising that is."""
+    found = agreement([a, b], reference)
+    if not found.df:
         raise NotIdentified("All comparisons come from one bucket of queries. Add queries.")
-    statistic, df, p_value = wald(off, spread_of(moves), len(moves))
-    worst = int(np.argmax(np.abs(off)))
+    off = np.abs(found.off[0])
     return {
-        "difference": float(np.expm1(np.abs(off[worst]))),
-        "at_rank": int(at[worst]),
-        "statistic": statistic,
-        "df": df,
-        "p_value": p_value,
-        "typical": float(np.expm1(np.abs(off).mean())),
+        "beyond_noise": found.beyond_noise,
+        "largest": float(np.expm1(off.max())),
+        "at_rank": int(found.ranks[off.argmax()]),
+        "statistic": found.statistic,
+        "df": found.df,
+        "df_error": found.df_error,
+        "p_value": found.p_value,
     }
 
 
-def _anchors(ranks: Any, reference: int, many: int) -> Any:
-    usable = ranks[ranks != reference]
-    wanted = np.geomspace(usable[0], usable[-1], max(many, 1))
-    return np.unique([usable[np.abs(usable - w).argmin()] for w in wanted])
-
-
-def wald(off: Floats, covariance: Floats, clusters: int) -> tuple[float, int, float]:
-    """Hotelling's test of off = 0 with a covariance estimated from that many clusters."""
-    from scipy.special import fdtrc
-
-    values, vectors = np.linalg.eigh(covariance)
-    keep = values > values.max(initial=0.0) * 1e-10
-    df = int(keep.sum())
-    if not df or clusters <= df + 1:
-        return 0.0, df, 1.0
-    statistic = float((((off @ vectors[:, keep]) ** 2) / values[keep]).sum())
-    n = clusters - 1
-    p_value = float(fdtrc(df, n - df + 1, statistic * (n - df + 1) / (n * df)))
-    return statistic, df, p_value
-
-
-def _judge(numbers: dict[str, float], matters: float = MATTERS) -> str:
-    if numbers["p_value"] < SURE and numbers["difference"] > matters:
+def _judge(numbers: dict[str, Any]) -> str:
+    """By how surely there is a difference, and how large it is once noise is taken off."""
+    p_value, size = numbers["p_value"], numbers["beyond_noise"]
+    if p_value < SURE and size > MATTERS:
         return SERIOUS
-    return CAUTION if numbers["p_value"] < LIKELY and numbers["difference"] > matters / 2 else GOOD
+    return CAUTION if p_value < LIKELY and size > MATTERS / 2 else GOOD
 
 
-def _told(numbers: dict[str, float]) -> str:
+def _told(numbers: dict[str, Any]) -> str:
     return (
-        f"they differ by {numbers['difference']:.0%} at most (rank {numbers['at_rank']:.0f}; "
-        f"p = {numbers['p_value']:.2g})"
+        f"beyond noise they differ by {numbers['beyond_noise']:.1%} at a typical rank, at most by "
+        f"{numbers['largest']:.0%} with noise (rank {numbers['at_rank']}); "
+        f"p = {numbers['p_value']:.2g}"
     )
 
 
@@ -146,9 +128,10 @@ def _told(numbers: dict[str, float]) -> str:
 
 def _click_sizes(counts: Counts, every: Fitted, options: Options) -> Check:
     """The paper drops products of click probabilities; counting every click does not."""
-    single = fit(counts.pool(), replace(options, clicks="single"))
-    numbers = _difference(every, single, options.reference)
-    verdict = CAUTION if _judge(numbers) != GOOD else GOOD
+    single = fit(counts, replace(options, clicks="single"))
+    numbers = _compared(every, single, options.reference)
+    # The default does not lean on the assumption, so this is never serious.
+    verdict = GOOD if _judge(numbers) == GOOD else CAUTION
     advice = ""
     if verdict != GOOD:
         advice = (
@@ -166,7 +149,7 @@ def _halves(
     counts: Counts, options: Options, name: str, one: tuple[int, ...], two: tuple[int, ...],
     words: tuple[str, str], advice: str,
 ) -> Check:  # fmt: skip
-    first, second = counts.drifting(one).pool(), counts.drifting(two).pool()
+    first, second = counts.drifting(one), counts.drifting(two)
     if not len(first.pairs) or not len(second.pairs):
         return Check(
             name, UNKNOWN,
@@ -176,7 +159,7 @@ def _halves(
     curve = _coarser(options.curve, min(first.n_clicks, second.n_clicks))
     a = fit(first, replace(options, curve=curve))
     b = fit(second, replace(options, curve=curve))
-    numbers = _difference(a, b, options.reference)
+    numbers = _compared(a, b, options.reference)
     verdict = _judge(numbers)
     told = f"Curves from {words[0]} and from {words[1]}: {_told(numbers)}."
     return Check(name, verdict, told, advice if verdict != GOOD else "", numbers)
@@ -217,16 +200,15 @@ def _goodness(base: Fitted) -> Check:
     residual = np.zeros((terms.buckets, many * many))
     expected = np.zeros(many * many)
     weight = np.zeros(many * many)
-    slope = np.zeros((many * many, len(base.fit.free)))
-    basis = base.fit.basis[:, base.fit.free]
+    slope = np.zeros((many * many, len(base.fit.phi)))
+    basis = base.fit.basis
     for block in terms.blocks:
-        if block.shown.shape[1] != 2:
+        if len(block.shown) != 2:
             continue
-        share = block.shares(theta)[:, 0]
-        first, second = block.shown[:, 0], block.shown[:, 1]
+        share = shares(block.shown, theta)[0]
+        first, second = block.shown
         cell = block_of[first] * many + block_of[second]
-        won = block.clicked == first
-        np.add.at(residual, (block.bucket, cell), block.weight * (won - share))
+        np.add.at(residual, (block.bucket, cell), block.won[0] - block.weight * share)
         expected += np.bincount(cell, weights=block.weight * share, minlength=many * many)
         weight += np.bincount(cell, weights=block.weight, minlength=many * many)
         change = (block.weight * share * (1 - share))[:, None] * (basis[first] - basis[second])
@@ -238,12 +220,14 @@ def _goodness(base: Fitted) -> Check:
     adjusted = residual - scores @ np.linalg.solve(base.fit.information, slope.T)
     total = residual.sum(axis=0)
     clusters = int(adjusted[:, used].any(axis=1).sum())
-    statistic, df, p_value = wald(total[used], adjusted[:, used].T @ adjusted[:, used], clusters)
+    statistic, df, df_error, p_value = hotelling(
+        total[used], adjusted[:, used].T @ adjusted[:, used], clusters
+    )
     off = total[used] / weight[used]
     worst = int(np.argmax(np.abs(off) * np.sqrt(weight[used])))
     a, b = divmod(int(np.flatnonzero(used)[worst]), many)
     numbers = {
-        "statistic": statistic, "df": df, "p_value": p_value,
+        "statistic": statistic, "df": df, "df_error": df_error, "p_value": p_value,
         "observed": float((total[used] + expected[used])[worst] / weight[used][worst]),
         "expected": float(expected[used][worst] / weight[used][worst]),
     }  # fmt: skip
@@ -266,26 +250,23 @@ def _sufficiency(counts: Counts, base: Fitted, options: Options) -> Check:
     """Does one parameter a rank say more than the curve?"""
     from scipy.special import chdtrc
 
-    direct = fit(counts.pool(), replace(options, curve="direct"))
+    direct = fit(counts, replace(options, curve="direct"))
     inside = direct.likelihood.ranks
-    basis = base.curve.basis(base.likelihood.ranks)[np.searchsorted(base.likelihood.ranks, inside)]
-    basis = basis[:, basis.any(axis=0)]
-    from rankdrift.maximise import maximise
-
-    curve = maximise(direct.likelihood, basis)
-    df = len(direct.fit.free) - len(curve.free)
+    basis = base.fit.basis[np.searchsorted(base.likelihood.ranks, inside)]
+    curve = maximise(direct.likelihood, basis[:, basis.any(axis=0)])
+    df = len(direct.fit.phi) - len(curve.phi)
     if df <= 0:
         return Check("curve", GOOD, "The curve has a parameter for every rank.")
     gain = 2 * (direct.fit.log_likelihood - curve.log_likelihood)
     # Clicks of one pair are not independent: scale by how much more than the model they vary.
-    scores = direct.likelihood.bucket_scores(direct.fit.theta)[:, direct.fit.free]
+    scores = direct.likelihood.bucket_scores(direct.fit.theta)[:, 1:]
     variance = np.einsum("gi,gi->i", scores, scores)
     scale = float((variance / np.diag(direct.fit.information)).mean()) or 1.0
     scale = max(scale, 1.0)
     p_value = float(chdtrc(df, gain / scale))
     # Mean square, over all comparisons, of how differently the two fits compare their ranks.
     off = direct.fit.theta - curve.theta
-    information = direct.likelihood.information(direct.fit.theta)
+    information = direct.likelihood.at(direct.fit.theta).information()
     excess = max(0.0, float(off @ information @ off) - df * scale)
     beyond = float(np.expm1(np.sqrt(excess / (0.5 * np.trace(information)))))
     numbers = {"statistic": gain, "df": df, "p_value": p_value, "beyond_noise": beyond}
@@ -302,7 +283,7 @@ def _sufficiency(counts: Counts, base: Fitted, options: Options) -> Check:
 
 def _support(counts: Counts, base: Fitted) -> Check:
     weak = base.likelihood.ranks[~supported_ranks(base)]
-    linked = connection(counts.pool())
+    linked = connection(counts)
     numbers = {"weak": weak.tolist(), "unconnected": list(linked.alone),
                "blocks": [list(b) for b in linked.blocks]}  # fmt: skip
     share = len(weak) / base.likelihood.size
@@ -316,7 +297,7 @@ def _support(counts: Counts, base: Fitted) -> Check:
 def _period(base: Fitted) -> Check:
     from rankdrift.choose import best_period
 
-    period, gain = best_period(base.fit, base.likelihood)
+    period, gain = best_period(base.fit)
     numbers = {"period": period, "gain": gain}
     if period is None or gain <= 0:
         return Check("period", GOOD, "No further period in the curve.", "", numbers)

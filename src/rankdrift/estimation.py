@@ -8,15 +8,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift import __version__
-from rankdrift.counts import Counts
+from rankdrift.counts import UNIT, Counts
 from rankdrift.curves import Curve
 from rankdrift.curves import curve as parse_curve
-from rankdrift.errors import BadOption, NotIdentified, NoUsablePairs
-from rankdrift.identify import connection, ranges
-from rankdrift.likelihood import Floats, Likelihood, likelihood
-from rankdrift.maximise import Fit, free_columns, maximise
+from rankdrift.errors import BadOption, NotConverged, NotIdentified, NoUsablePairs
+from rankdrift.identify import connect, ranges
+from rankdrift.likelihood import Floats, Likelihood, Ranks, likelihood
+from rankdrift.maximise import Fit, maximise
 from rankdrift.propensities import Propensities
-from rankdrift.uncertainty import bootstrap, bucket_covariance, model_covariance, no_less, parts_of
+from rankdrift.uncertainty import (
+    bootstrap,
+    bucket_moves,
+    model_covariance,
+    model_variance,
+    no_less,
+    parts_of,
+    parts_of_moves,
+)
 
 Clicks = Literal["every", "single"]
 ERRORS = ("buckets", "model", "bootstrap")
@@ -63,7 +71,7 @@ def estimate(
         from rankdrift.segments import estimate_by
 
         return estimate_by(counts, (by,) if isinstance(by, str) else tuple(by), options)
-    return fit_curve(counts.pool(), options)
+    return fit_curve(counts, options)
 
 
 def fit_curve(counts: Counts, options: Options) -> Propensities:
@@ -77,15 +85,18 @@ class Fitted:
     """A maximised likelihood, the curve that was used, and the ranks left out with the reason."""
 
     fit: Fit
-    likelihood: Likelihood
     curve: Curve
     gaps: Mapping[int, str]
 
+    @property
+    def likelihood(self) -> Likelihood:
+        return self.fit.likelihood
 
-def fit(counts: Counts, options: Options, start: Floats | None = None) -> Fitted:
+
+def fit(counts: Counts, options: Options) -> Fitted:
     curve = options.curve if isinstance(options.curve, Curve) else parse_curve(options.curve)
-    choices = counts.choices(options.clicks)
-    if not len(choices.weight):
+    terms = likelihood(counts, options.clicks)
+    if not terms.blocks:
         raise NoUsablePairs(
             f"The counts hold no usable pair ({counts.funnel.rows:,} rows were read). A pair must "
             "appear at two ranks and get a click: see `rankdrift inspect`, or add days."
@@ -94,35 +105,35 @@ def fit(counts: Counts, options: Options, start: Floats | None = None) -> Fitted
         from rankdrift.choose import choose_curve
 
         curve = choose_curve(counts, options)
-    ranks, gaps = _ranks(counts, curve, options.reference, options.clicks)
-    if gaps:
-        keep = np.isin(choices.shown, ranks) | (choices.shown == 0)
-        if not keep.all():  # direct only: a term that leaves the block says nothing inside it
-            choices = counts.only(ranks).choices(options.clicks)
-    terms = likelihood(choices, ranks, counts.buckets)
+    ranks, gaps = _ranks(counts, terms, curve, options.reference)
+    if len(ranks) < terms.size:  # direct: a rank shown outside the block says nothing inside it
+        terms = likelihood(counts.only(ranks), options.clicks, ranks)
     curve = curve.at(ranks)
-    basis = curve.basis(ranks)
-    _refuse_empty_knots(terms, basis, curve, ranks)
-    return Fitted(maximise(terms, basis, start), terms, curve, gaps)
+    basis = curve.basis(ranks)[:, 1:]  # the constant is in the span and makes no difference
+    try:
+        return Fitted(maximise(terms, basis), curve, gaps)
+    except NotConverged:
+        _refuse_empty_knots(terms, basis, curve)
+        raise
 
 
 def _ranks(
-    counts: Counts, curve: Curve, reference: int, clicks: Clicks
-) -> tuple[NDArray[np.int32], dict[int, str]]:
+    counts: Counts, terms: Likelihood, curve: Curve, reference: int
+) -> tuple[Ranks, dict[int, str]]:
     """The ranks that the curve covers, and those that were shown but are left out."""
-    linked = connection(counts, clicks)
-    seen = sorted({rank for block in linked.blocks for rank in block} | set(linked.alone))
     shown = np.unique(counts.by_rank.rank[counts.by_rank.impressions > 0])
     if not curve.is_direct:
-        ranks = np.arange(seen[0], seen[-1] + 1, dtype=np.int32)
+        first, last = int(terms.ranks[0]), int(terms.ranks[-1])
         why = "deeper or higher than any pair that moved"
-        gaps = {int(r): why for r in shown if not seen[0] <= r <= seen[-1]}
-        if not seen[0] <= reference <= seen[-1]:
+        gaps = dict.fromkeys(shown[(shown < first) | (shown > last)].tolist(), why)
+        if not first <= reference <= last:
             raise NotIdentified(
                 f"The reference rank {reference} is outside the ranks that pairs moved between "
-                f"({seen[0]}–{seen[-1]}). Choose one of them with --reference."
+                f"({first}–{last}). Choose one of them with --reference."
             )
-        return ranks, gaps
+        return terms.ranks, gaps
+    linked = connect(*terms.victories())
+    seen = {rank for block in linked.blocks for rank in block} | set(linked.alone)
     main = next((block for block in linked.blocks if reference in block), None)
     if main is None:
         others = ranges(linked.main) if linked.blocks else "none"
@@ -143,22 +154,18 @@ def _ranks(
     return np.array(main, dtype=np.int32), gaps
 
 
-def _refuse_empty_knots(
-    terms: Likelihood, basis: Floats, curve: Curve, ranks: NDArray[np.int32]
-) -> None:
+def _refuse_empty_knots(terms: Likelihood, basis: Floats, curve: Curve) -> None:
     """Parameters that no comparison touches."""
     if curve.is_direct:
         return
-    free = free_columns(basis)
-    information = basis.T @ terms.information(np.zeros(len(ranks))) @ basis
-    information = information[np.ix_(free, free)]
+    information = terms.at(np.zeros(terms.size)).information(basis)
     # Each in its own unit: few comparisons deep down are few, not none, beside millions at the top.
     unit = np.sqrt(np.diag(information)) + 1e-300
     values, vectors = np.linalg.eigh(information / unit / unit[:, None])
     if values[0] > 1e-9 * values[-1]:
         return
-    loose = vectors[:, 0] / unit
-    at = ranks[np.abs(basis[:, free] @ loose) > 0.5 * np.abs(basis[:, free] @ loose).max()]
+    loose = np.abs(basis @ (vectors[:, 0] / unit))
+    at = terms.ranks[loose > 0.5 * loose.max()]
     raise NotIdentified(
         f"The data say nothing of the curve {str(curve)!r} around ranks {ranges(at.tolist())}: no "
         "comparison involves them. Leave out the knots there (loglog(KNOTS)), use a smaller "
@@ -168,21 +175,22 @@ def _refuse_empty_knots(
 
 def describe(counts: Counts, fitted: Fitted, options: Options) -> Propensities:
     """The propensities of a fit, with their uncertainty and what is behind each rank."""
-    fit_, curve = fitted.fit, fitted.curve
-    covariance, df = _covariance(fitted, options)
-    ranks, basis, supported = fitted.likelihood.ranks, fit_.basis, supported_ranks(fitted)
+    fit_, curve, terms = fitted.fit, fitted.curve, fitted.likelihood
+    parts, df = _parts(fit_, options)
+    ranks, basis, supported = terms.ranks, fit_.basis, supported_ranks(fitted)
     if options.extrapolate_to is not None and options.extrapolate_to > ranks[-1]:
         ranks, basis = _extrapolate(curve, ranks, basis, options.extrapolate_to)
         supported = np.concatenate([supported, np.zeros(len(ranks) - len(supported), bool)])
-    log_p = basis @ fit_.phi
-    deviations = basis[:, fit_.free] @ parts_of(covariance)
-    if options.errors != "model":
-        model = basis[:, fit_.free] @ parts_of(model_covariance(fit_))
-        clicks_at = np.zeros(len(ranks))
-        clicks_at[: fitted.likelihood.size] = fitted.likelihood.wins()
-        deviations = no_less(deviations, model, ~supported, clicks_at)
+    log_p, deviations = basis @ fit_.phi, basis @ parts
+    if options.errors != "model" and not supported.all():
+        # Where few buckets touch a rank, how they differ says little of its error, or nothing:
+        # such a rank is no surer than by the model.
+        won = np.concatenate([terms.wins, np.zeros(len(ranks) - terms.size)])
+        least = np.zeros(len(ranks))
+        least[~supported] = model_variance(fit_, (basis - won @ basis / won.sum())[~supported])
+        deviations = no_less(deviations, least, won)
     place = int(np.searchsorted(ranks, options.reference))
-    pairs, clicks = _behind(counts, ranks)
+    pairs, clicks = _behind(counts, ranks, options.clicks)
     return Propensities(
         ranks=ranks,
         log_p=log_p - log_p[place],
@@ -195,25 +203,26 @@ def describe(counts: Counts, fitted: Fitted, options: Options) -> Propensities:
         errors=options.errors,
         df=df,
         log_likelihood=fit_.log_likelihood,
-        parameters=len(fit_.free),
+        parameters=len(fit_.phi),
         gaps=fitted.gaps,
         provenance=_provenance(counts, curve, options),
     )
 
 
-def _covariance(fitted: Fitted, options: Options) -> tuple[Floats, float]:
-    used = len(np.unique(np.concatenate([b.bucket for b in fitted.likelihood.blocks])))
+def _parts(fit: Fit, options: Options) -> tuple[Floats, float]:
+    """(F, N): columns whose outer products add up to the covariance of phi; degrees of freedom."""
     if options.errors == "model":
-        return model_covariance(fitted.fit), np.inf
-    if used < 2:
+        return parts_of(model_covariance(fit)), np.inf
+    used = fit.likelihood.touched
+    if len(used) < 2:
         raise NotIdentified(
             "All comparisons come from one bucket of queries, so errors cannot be told from them. "
             "Add queries, or use errors='model' and take it that clicks are independent."
         )
     if options.errors == "bootstrap":
-        drawn = bootstrap(fitted.fit, fitted.likelihood, options.samples, options.seed)
-        return np.atleast_2d(np.cov(drawn, rowvar=False)), float(used - 1)
-    return bucket_covariance(fitted.fit, fitted.likelihood), float(used - 1)
+        drawn = bootstrap(fit, options.samples, options.seed)
+        return parts_of(np.atleast_2d(np.cov(drawn, rowvar=False))), float(len(used) - 1)
+    return parts_of_moves(bucket_moves(fit)[used]), float(len(used) - 1)
 
 
 def _extrapolate(
@@ -225,9 +234,9 @@ def _extrapolate(
     knots = curve.parts[0].numbers
     more = np.arange(ranks[-1] + 1, to + 1, dtype=np.int32)
     share = np.log(more / knots[-2]) / np.log(knots[-1] / knots[-2])
-    beyond = np.zeros((len(more), basis.shape[1]))
+    beyond = np.zeros((len(more), len(knots)))
     beyond[:, -2], beyond[:, -1] = 1 - share, share
-    return np.concatenate([ranks, more]), np.concatenate([basis, beyond])
+    return np.concatenate([ranks, more]), np.concatenate([basis, beyond[:, 1:]])
 
 
 def supported_ranks(fitted: Fitted) -> NDArray[np.bool_]:
@@ -236,47 +245,30 @@ def supported_ranks(fitted: Fitted) -> NDArray[np.bool_]:
     On a curve a rank shares the evidence of the ranks that its parameters serve.
     """
     terms = fitted.likelihood
-    size = terms.size
-    won = np.zeros((terms.buckets, size))
-    lost = np.zeros((terms.buckets, size))
-    for block in terms.blocks:
-        start = (block.bucket * size)[:, None]
-        flat = terms.buckets * size
-        won += np.bincount(
-            block.bucket * size + block.clicked, weights=block.weight, minlength=flat
-        ).reshape(won.shape)
-        other = block.shown != block.clicked[:, None]
-        weight = np.broadcast_to(block.weight[:, None], other.shape)[other]
-        at = (start + block.shown)[other]
-        lost += np.bincount(at, weights=weight, minlength=flat).reshape(lost.shape)
-    serves = fitted.fit.basis > 0
+    serves = fitted.curve.basis(terms.ranks) > 0
     enough_at = []
-    for evidence in (won, lost):
-        by_parameter = evidence @ serves
+    for evidence in (terms.bucket_wins, terms.bucket_losses):
+        by_parameter = evidence if fitted.curve.is_direct else evidence @ serves
         enough_at.append(by_parameter.sum(axis=0) >= ENOUGH_CLICKS)
         enough_at.append((by_parameter > 0).sum(axis=0) >= min(ENOUGH_BUCKETS, terms.buckets))
     enough = np.logical_and.reduce(enough_at)
-    return np.asarray((~serves | enough[None, :]).all(axis=1))
+    return np.asarray(enough if fitted.curve.is_direct else (~serves | enough).all(axis=1))
 
 
 def _behind(
-    counts: Counts, ranks: NDArray[np.int32]
+    counts: Counts, ranks: Ranks, clicks: Clicks
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs shown at each rank, and the clicks they got there."""
+    """Listed pairs used that were shown at each rank, and the clicks they got there."""
+    used = counts.pairs if clicks == "every" else counts.pairs.take(counts.pairs.clicks == 1)
     size = max(int(ranks[-1]), counts.max_rank) + 1
-    shown = counts.pairs.shown
-    rank = shown >> 1
-    first = np.ones(rank.shape, bool)
-    first[:, 1:] = rank[:, 1:] != rank[:, :-1]
-    n = np.broadcast_to(counts.pairs.pairs[:, None], rank.shape)
-    pairs = np.bincount(rank[first], weights=n[first], minlength=size)
-    clicks = np.bincount(rank.ravel(), weights=(n * (shown & 1)).ravel(), minlength=size)
-    weight = counts.comparisons.weight / 2**32
-    clicks += np.bincount(counts.comparisons.clicked, weights=weight, minlength=size)
-    return (
-        np.rint(pairs[ranks]).astype(np.int64),
-        np.rint(clicks[ranks]).astype(np.int64),
-    )
+    pairs, won = np.zeros(size), np.zeros(size)
+    before = np.zeros(len(used), np.int32)
+    for code in used.shown.T:  # ascending: a rank shown again follows itself
+        rank = code >> 1
+        pairs += np.bincount(rank, used.pairs * (rank != before), size)
+        won += np.bincount(rank, used.pairs * (code & 1), size)
+        before = rank
+    return pairs[ranks].astype(np.int64), won[ranks].astype(np.int64)
 
 
 def _provenance(counts: Counts, curve: Curve, options: Options) -> dict[str, Any]:
@@ -298,6 +290,18 @@ def _provenance(counts: Counts, curve: Curve, options: Options) -> dict[str, Any
             "pairs": counts.n_pairs,
             "clicks": counts.n_clicks,
         },
+        **({"compared": _compared(counts)} if len(counts.comparisons) else {}),
+    }
+
+
+def _compared(counts: Counts) -> dict[str, float | None]:
+    """Pairs held as comparisons: how many, their clicks (None where restricted counts no longer
+    know), and the clicks they count for in the likelihood."""
+    listed = counts.pairs.total
+    return {
+        "pairs": counts.n_pairs - listed.pairs if counts.whole else None,
+        "clicks": counts.n_clicks - listed.clicks if counts.whole else None,
+        "weight": float(counts.comparisons.weight.sum() / UNIT),
     }
 
 

@@ -29,18 +29,24 @@ class Connection:
 
 
 def connection(counts: Counts, clicks: Literal["every", "single"] = "every") -> Connection:
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     choices = counts.choices(clicks)
     shown = choices.shown
     lost = (shown > 0) & (shown != choices.clicked[:, None])
     row, column = np.nonzero(lost)
-    winners, losers = choices.clicked[row], shown[row, column]
-    ranks: NDArray[np.int32] = np.unique(np.concatenate([winners, losers]))
-    if not len(ranks):
+    return connect(choices.clicked[row], shown[row, column])
+
+
+def connect(winners: NDArray[np.int32], losers: NDArray[np.int32]) -> Connection:
+    """The blocks of ranks where each of `winners` (N,) won a click over that of `losers` (N,)."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    if not len(winners):
         return Connection((), ())
-    edges = (np.searchsorted(ranks, winners), np.searchsorted(ranks, losers))
+    seen = np.bincount(winners, minlength=int(losers.max()) + 1) > 0
+    seen[losers] = True
+    ranks, place = np.flatnonzero(seen).astype(np.int32), np.cumsum(seen) - 1
+    edges = (place[winners], place[losers])
     graph = coo_array((np.ones(len(winners)), edges), shape=(len(ranks), len(ranks)))
     _, block_of = connected_components(graph, directed=True, connection="strong")
     order = np.argsort(block_of, kind="stable")

@@ -1,110 +1,100 @@
 """Newton's method on the concave likelihood: a few steps, to the last digit."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdrift.errors import NotConverged
 from rankdrift.identify import ranges
 from rankdrift.likelihood import Floats, Likelihood
 
 STEPS = 60
-# Newton's decrement is twice the gain still to be had in log L; this many in all.
-GAIN = 1e-9
+# Newton's decrement is about twice the gain still to be had in log L. With this little the next
+# step is the last: it leaves about the square of it.
+GAIN = 1e-6
 # With clicks on one side only there is no maximum: the likelihood levels off, and so does the gain.
 # Then the variance by the curvature is at least 1 / GAIN; that of real data is far from it.
-LOOSE = 1e6
+LOOSE = 1e5
+# LAPACK's estimate of the largest variance is seldom a third of it; this is on the safe side.
+_SUSPECT = 0.01
 
 
 @dataclass(frozen=True)
 class Fit:
-    """theta = basis @ phi, (R,); `information` on the free phi, (F, F)."""
+    """theta = basis @ phi, (R,), with phi (F,) and basis (R, F)."""
 
-    theta: Floats
-    phi: Floats
+    likelihood: Likelihood
     basis: Floats
-    free: NDArray[np.intp]
-    information: Floats
-    log_likelihood: float
+    phi: Floats
     steps: int
+
+    @cached_property
+    def theta(self) -> Floats:
+        return np.asarray(self.basis @ self.phi)
+
+    @cached_property
+    def log_likelihood(self) -> float:
+        return self.likelihood.at(self.theta).value
+
+    @cached_property
+    def information(self) -> Floats:
+        """(F, F): on phi, at the maximum."""
+        return self.likelihood.at(self.theta).information(self.basis)
 
 
 def maximise(likelihood: Likelihood, basis: Floats, start: Floats | None = None) -> Fit:
-    """The maximum of the likelihood over theta in the span of `basis` (R, K)."""
-    free = free_columns(basis)
-    phi = np.zeros(basis.shape[1]) if start is None else start.copy()
-    theta = basis @ phi
-    value = likelihood.value(theta)
-    for step in range(STEPS):
-        gradient = project(basis, likelihood.gradient(theta))[free]
-        information = project2(basis, likelihood.information(theta))[np.ix_(free, free)]
-        change = _solve(information, gradient)
-        if change is None or not np.isfinite(change).all():
-            raise _failed(likelihood, theta, "the data do not determine the curve", step)
-        gain = float(gradient @ change)
-        if gain < GAIN:
-            _refuse_loose(likelihood, theta, basis[:, free], information, step)
-            phi[free] += change  # the last digits, for nothing
-            theta = basis @ phi
-            return Fit(theta, phi, basis, free, information, likelihood.value(theta), step)
-        # Far from the maximum a full step may overshoot; the likelihood is concave, so
-        # halving always ends.
-        scale = min(1.0, 4.0 / max(float(np.abs(change).max()), 1e-300))
-        for _ in range(40):
-            tried = phi.copy()
-            tried[free] += scale * change
-            theta_tried = basis @ tried
-            value_tried = likelihood.value(theta_tried)
-            if value_tried >= value:
-                break
-            scale /= 2
-        phi, theta, value = tried, theta_tried, value_tried
-        if np.abs(theta).max() > 500:
-            raise _failed(likelihood, theta, "some propensities run off to 0 or infinity", step)
-    raise _failed(likelihood, theta, "it was still rising", STEPS)
+    """The maximum of the likelihood over theta in the span of `basis` (R, F).
 
-
-def free_columns(basis: Floats) -> NDArray[np.intp]:
-    """All columns but one: the constant is in the span and makes no difference."""
-    constant = (
-        np.linalg.lstsq(basis, np.ones(len(basis)), rcond=None)[0]
-        if not _is_eye(basis)
-        else np.ones(basis.shape[1])
-    )
-    fixed = int(np.argmax(np.abs(constant)))
-    return np.delete(np.arange(basis.shape[1]), fixed)
-
-
-def project(basis: Floats, vector: Floats) -> Floats:
-    return vector if _is_eye(basis) else basis.T @ vector
-
-
-def project2(basis: Floats, matrix: Floats) -> Floats:
-    return matrix if _is_eye(basis) else basis.T @ matrix @ basis
-
-
-def _is_eye(basis: Floats) -> bool:
-    """The identity is common (one parameter a rank) and large: multiplying by it is waste."""
-    return basis.shape[0] == basis.shape[1] and bool((basis == np.eye(len(basis))).all())
-
-
-def _solve(information: Floats, gradient: Floats) -> Floats | None:
+    The span must not hold the constant, which makes no difference. `start` is a phi.
+    """
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-    try:
-        solved: Floats = cho_solve(cho_factor(information, lower=True), gradient)
-    except LinAlgError:
-        return None
-    return solved
+    phi = np.zeros(basis.shape[1]) if start is None else start
+    point = likelihood.at(basis @ phi)
+    gradient = basis.T @ point.gradient
+    for step in range(STEPS):
+        information = point.information(basis)
+        try:
+            factor = cho_factor(information, lower=True)
+        except (LinAlgError, ValueError):  # singular, or no longer finite
+            why = "the data do not determine the curve"
+            raise _failed(likelihood, point.theta, why, step) from None
+        change = cho_solve(factor, gradient)
+        gain = float(gradient @ change)
+        if gain < GAIN:
+            _refuse_loose(likelihood, point.theta, basis, information, factor[0], step)
+            return Fit(likelihood, basis, phi + change, step + 1)
+        # Far from the maximum a full step may overshoot: then the slope along it, which only ever
+        # falls, has turned steeply down at its end.
+        scale = min(1.0, 4.0 / max(float(np.abs(change).max()), 1e-300))
+        for _ in range(40):
+            tried = phi + scale * change
+            point = likelihood.at(basis @ tried)
+            gradient = basis.T @ point.gradient
+            if float(gradient @ change) >= -0.5 * gain:
+                break
+            scale /= 2
+        phi = tried
+        if np.abs(point.theta).max() > 500:
+            why = "some propensities run off to 0 or infinity"
+            raise _failed(likelihood, point.theta, why, step)
+    raise _failed(likelihood, point.theta, "it was still rising", STEPS)
 
 
 def _refuse_loose(
-    likelihood: Likelihood, theta: Floats, basis: Floats, information: Floats, step: int
-) -> None:
-    variance = np.diag(np.linalg.inv(information))
-    if variance.max(initial=0.0) > LOOSE:
-        at = likelihood.ranks[(basis**2 @ variance) > LOOSE]
+    likelihood: Likelihood, theta: Floats, basis: Floats, information: Floats, factor: Floats,
+    step: int,
+) -> None:  # fmt: skip
+    from scipy.linalg.lapack import dpocon
+
+    norm = np.abs(information).sum(axis=0).max(initial=0.0)
+    largest = 1 / max(dpocon(factor, norm, uplo="L")[0] * norm, 1e-300) if norm else 0.0
+    if largest < _SUSPECT * LOOSE:
+        return
+    variance = np.einsum("rf,fg,rg->r", basis, np.linalg.inv(information), basis, optimize=True)
+    at = likelihood.ranks[variance > LOOSE]
+    if len(at):
         why = f"the propensities at rank {ranges(at.tolist())} run off to 0 or infinity"
         raise _failed(likelihood, theta, why, step)
 

@@ -37,7 +37,9 @@ class Propensities:
 
     ranks (R,) ascending; log_p (R,), 0 at `reference`; deviations (R, F), whose rows' products are
     the covariance of log_p: covariance = deviations @ deviations.T;
-    pairs, clicks (R,), how many pairs were shown at a rank and how many clicks they got there;
+    pairs, clicks (R,), how many pairs were shown at a rank and how many clicks they got there,
+    without pairs shown so often that counts hold them as comparisons: `provenance["compared"]`
+    says how many those are, because by rank it is not known;
     supported (R,), False where the data are too thin for the interval to be taken at its word.
     """
 
@@ -100,6 +102,7 @@ class Propensities:
 
     def ratio(self, i: int, j: int, level: float = 0.95) -> Interval:
         """p_i / p_j with its interval."""
+        self._refuse_without_errors()
         if self.errors == "pointwise" and i != j and self.reference not in (i, j):
             raise self._only_pointwise(f"the ratio of ranks {i} and {j}")
         a, b = self._places(np.array([i, j]))
@@ -109,6 +112,13 @@ class Propensities:
         return Interval(
             float(np.exp(log)), float(np.exp(log - reach)), float(np.exp(log + reach)), level
         )
+
+    def _refuse_without_errors(self) -> None:
+        if self.errors == "none":
+            raise NotIdentified(
+                "This curve came without errors, so it has no interval: how sure it is, is not "
+                "known. Its values are in `values` and `at`; for intervals, estimate from counts."
+            )
 
     def _only_pointwise(self, what: str) -> BadOption:
         return BadOption(
@@ -123,6 +133,7 @@ class Propensities:
         With errors "pointwise" the band of the whole curve is wider than it need be.
         """
         check_level(level)
+        self._refuse_without_errors()
         error = self.std_error
         reach = t_quantile(level, self.df)
         if simultaneous and error.any():
@@ -173,7 +184,7 @@ class Propensities:
     ) -> dict[float | None, float]:
         """How many equally weighted clicks the weighted ones are worth, by clip (None: no clip).
 
-        `clicks` (R,) by rank; by default those behind the estimate.
+        `clicks` (R,) by rank; by default `self.clicks`.
         """
         n = np.asarray(self.clicks if clicks is None else clicks, dtype=float)
         if n.shape != self.ranks.shape:

@@ -123,8 +123,10 @@ def curve_columns(
     curve: Propensities, level: float, simultaneous: bool = False
 ) -> dict[str, list[Any]]:
     error = curve.std_error
-    with np.errstate(over="ignore"):  # the interval of a rank with next to no data
-        low, high = curve.interval(level, simultaneous)
+    low = high = curve.values
+    if curve.errors != "none":
+        with np.errstate(over="ignore"):  # the interval of a rank with next to no data
+            low, high = curve.interval(level, simultaneous)
     known = np.isfinite(error) & (curve.errors != "none")
     spread = {
         name: [v if k else None for v, k in zip(values.tolist(), known.tolist(), strict=True)]

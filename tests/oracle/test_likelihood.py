@@ -36,9 +36,8 @@ def by_hand():
 def terms(request):
     """The choices, the likelihood, and a theta that is not its maximum."""
     counts = request.param()
-    choices = counts.choices("every")
     theta = np.random.default_rng(1).normal(0, 1, len(counts.ranks))
-    return choices, likelihood(choices, counts.ranks, counts.buckets), theta
+    return counts.choices("every"), likelihood(counts), theta
 
 
 def plainly(choices, ranks, theta, buckets):
@@ -69,20 +68,24 @@ def plainly(choices, ranks, theta, buckets):
 def test_value_gradient_and_information_are_those_of_plain_loops(terms):
     choices, found, theta = terms
     value, gradient, information = plainly(choices, found.ranks, theta, found.buckets)
-    assert found.value(theta) == pytest.approx(value, rel=ROUNDING)
-    np.testing.assert_allclose(found.gradient(theta), gradient.sum(axis=0), atol=ROUNDING)
-    np.testing.assert_allclose(found.information(theta), information.sum(axis=0), atol=ROUNDING)
+    assert found.at(theta).value == pytest.approx(value, rel=ROUNDING)
+    np.testing.assert_allclose(found.at(theta).gradient, gradient.sum(axis=0), atol=ROUNDING)
+    np.testing.assert_allclose(
+        found.at(theta).information(), information.sum(axis=0), atol=ROUNDING
+    )
     assert found.weight == pytest.approx(choices.weight.sum(), rel=ROUNDING)
 
 
 def test_gradient_and_information_are_derivatives(terms):
     _, found, theta = terms
     moves = STEP * np.eye(len(theta))
-    slope = [(found.value(theta + m) - found.value(theta - m)) / (2 * STEP) for m in moves]
-    bend = [(found.gradient(theta - m) - found.gradient(theta + m)) / (2 * STEP) for m in moves]
+    slope = [(found.at(theta + m).value - found.at(theta - m).value) / (2 * STEP) for m in moves]
+    bend = [
+        (found.at(theta - m).gradient - found.at(theta + m).gradient) / (2 * STEP) for m in moves
+    ]
     scale = found.weight
-    np.testing.assert_allclose(found.gradient(theta), slope, atol=DIFFERENCES * scale)
-    np.testing.assert_allclose(found.information(theta), bend, atol=DIFFERENCES * scale)
+    np.testing.assert_allclose(found.at(theta).gradient, slope, atol=DIFFERENCES * scale)
+    np.testing.assert_allclose(found.at(theta).information(), bend, atol=DIFFERENCES * scale)
 
 
 def test_buckets_are_parts_of_the_whole(terms):
@@ -90,10 +93,10 @@ def test_buckets_are_parts_of_the_whole(terms):
     _, gradient, information = plainly(choices, found.ranks, theta, found.buckets)
     scores = found.bucket_scores(theta)
     np.testing.assert_allclose(scores, gradient, atol=ROUNDING)
-    np.testing.assert_allclose(scores.sum(axis=0), found.gradient(theta), atol=ROUNDING)
+    np.testing.assert_allclose(scores.sum(axis=0), found.at(theta).gradient, atol=ROUNDING)
     basis = np.random.default_rng(2).normal(size=(len(theta), 3))
-    parts = found.bucket_information(theta, basis)
-    whole = basis.T @ found.information(theta) @ basis
+    parts = np.stack(list(found.bucket_information(theta, basis)))
+    whole = basis.T @ found.at(theta).information() @ basis
     np.testing.assert_allclose(parts.sum(axis=0), whole, rtol=ROUNDING, atol=ROUNDING * 1e3)
     for bucket, own in enumerate(information):
         np.testing.assert_allclose(parts[bucket], basis.T @ own @ basis, atol=ROUNDING * 1e3)
@@ -103,19 +106,19 @@ def test_a_bucket_by_itself_and_buckets_counted_several_times(terms):
     choices, found, theta = terms
     value, gradient, _ = plainly(choices, found.ranks, theta, found.buckets)
     alone = [found.restrict(bucket) for bucket in range(found.buckets)]
-    assert sum(part.value(theta) for part in alone) == pytest.approx(value, rel=ROUNDING)
+    assert sum(part.at(theta).value for part in alone) == pytest.approx(value, rel=ROUNDING)
     times = np.arange(found.buckets) + 0.5
     again = found.reweighted(times)
-    np.testing.assert_allclose(again.gradient(theta), times @ gradient, atol=ROUNDING * 10)
-    total = sum(t * part.value(theta) for t, part in zip(times, alone, strict=True))
-    assert again.value(theta) == pytest.approx(total, rel=ROUNDING)
+    np.testing.assert_allclose(again.at(theta).gradient, times @ gradient, atol=ROUNDING * 10)
+    total = sum(t * part.at(theta).value for t, part in zip(times, alone, strict=True))
+    assert again.at(theta).value == pytest.approx(total, rel=ROUNDING)
 
 
 def test_a_constant_makes_no_difference_and_the_information_is_of_a_concave_function(terms):
     _, found, theta = terms
-    assert found.value(theta + 3) == pytest.approx(found.value(theta), rel=ROUNDING)
-    assert found.gradient(theta).sum() == pytest.approx(0, abs=ROUNDING * found.weight)
-    information = found.information(theta)
+    assert found.at(theta + 3).value == pytest.approx(found.at(theta).value, rel=ROUNDING)
+    assert found.at(theta).gradient.sum() == pytest.approx(0, abs=ROUNDING * found.weight)
+    information = found.at(theta).information()
     assert (information == information.T).all()
     assert np.abs(information.sum(axis=1)).max() < ROUNDING * found.weight
     assert np.linalg.eigvalsh(information)[0] > -ROUNDING * found.weight
@@ -124,20 +127,20 @@ def test_a_constant_makes_no_difference_and_the_information_is_of_a_concave_func
 def test_far_apart_propensities_do_not_overflow(terms):
     _, found, theta = terms
     steep = 2000 * np.sign(theta) + theta
-    assert np.isfinite(found.value(steep))
-    assert np.isfinite(found.gradient(steep)).all()
-    assert np.isfinite(found.information(steep)).all()
+    assert np.isfinite(found.at(steep).value)
+    assert np.isfinite(found.at(steep).gradient).all()
+    assert np.isfinite(found.at(steep).information()).all()
 
 
 def test_by_hand_in_closed_form():
     """At theta = log (1, 2, 4): the shares of each pair are plain fractions."""
     counts = by_hand()
-    found = likelihood(counts.choices("every"), counts.ranks, counts.buckets)
+    found = likelihood(counts)
     theta = np.log([1.0, 2.0, 4.0])
     # 3 pairs: 1 of {1, 2, 2}. 2 pairs: 1 once and 3 twice of {1, 1, 3, 3}. 5 pairs: 2 of {2, 3}.
     twice = math.log(1 / 10) + 2 * math.log(4 / 10)
     value = 3 * math.log(1 / 5) + 2 * twice + 5 * math.log(2 / 6)
-    assert found.value(theta) == pytest.approx(value, rel=ROUNDING)
+    assert found.at(theta).value == pytest.approx(value, rel=ROUNDING)
     expected = [3 / 5 + 6 * 2 / 10, 3 * 4 / 5 + 5 / 3, 6 * 8 / 10 + 5 * 2 / 3]
-    np.testing.assert_allclose(found.wins(), [3 + 2, 5, 4], atol=ROUNDING)
-    np.testing.assert_allclose(found.expected(theta), expected, rtol=ROUNDING)
+    np.testing.assert_allclose(found.wins, [3 + 2, 5, 4], atol=ROUNDING)
+    np.testing.assert_allclose(found.at(theta).expected, expected, rtol=ROUNDING)

@@ -6,13 +6,16 @@ from worlds import listed, power, simulate
 
 from rankdrift.errors import BadOption
 from rankdrift.estimation import estimate
+from rankdrift.segments import variance_between
 
 SAME = {name: power(0.6) for name in ("app", "tv", "web")}
 KNOTS = "loglog(1, 5, 30)"
 WORLDS = 60
 # Of 60 uniform numbers the largest gap to the diagonal is below 0.21 but for once in 100 times
-# (Kolmogorov); p-values of estimated covariances are uniform only nearly.
-UNIFORM = 0.25
+# (Kolmogorov). Over 300 such worlds, 4.7% of p-values were below 5% and 0.7% below 1%.
+UNIFORM = 0.21
+# What is left of own less pool when it is not quite a covariance, because both are estimates.
+NEAREST = 0.05
 
 
 def kolmogorov(p):
@@ -28,6 +31,7 @@ def test_p_is_uniform_when_segments_do_not_differ():
         counts = simulate(900, 30, seed, segments=SAME, queries=300).counts
         found = estimate(counts, by="device", curve=KNOTS).difference
         assert found.df == 4  # two parameters, three segments
+        assert 55 <= found.df_error <= 60  # 64 buckets, of which some may be empty
         p.append(found.p_value)
         spread.append(found.spread)
     assert kolmogorov(np.array(p)) < UNIFORM
@@ -39,7 +43,7 @@ def test_a_real_difference_is_found_and_measured():
     slopes = {"app": 1.2, "tv": 0.6, "web": 0.3}
     world = simulate(6000, 30, 1, segments={name: power(s) for name, s in slopes.items()})
     found = estimate(world.counts, by="device", curve=KNOTS)
-    assert found.difference.p_value < 1e-6
+    assert found.difference.p_value < 1e-4
     # log p at ranks 5 and 30 differs between segments by its slope times log rank.
     sd = np.std(list(slopes.values()), ddof=1)
     assert sd * np.log(5) * 0.5 < found.difference.spread < sd * np.log(30) * 1.5
@@ -70,8 +74,8 @@ def test_leaning_curves_lie_between_their_own_and_the_pool(curve, seed):
 
 def test_a_tiny_segment_leans_nearly_fully_and_a_large_one_hardly():
     """Large segments that differ a little, and one of a hundredth of the pairs."""
-    segments = {"app": power(0.75), "tv": power(0.6), "web": power(0.45)}
-    shares = [0.49, 0.02, 0.49]
+    segments = {"app": power(0.9), "tv": power(0.6), "web": power(0.3)}
+    shares = [0.495, 0.01, 0.495]
     counts = simulate(12_000, 30, 2, segments=segments, shares=shares).counts
     found = estimate(counts, by="device", curve=KNOTS)
 
@@ -88,20 +92,38 @@ def test_a_tiny_segment_leans_nearly_fully_and_a_large_one_hardly():
 
 
 def test_leaning_by_hand():
-    """own and pool, weighted by trust = between / (between + noise), and what trust leaves open."""
+    """own and pool, weighted by trust; the pool holds the segment itself, by its share."""
     segments = {"app": power(1.2), "tv": power(0.6), "web": power(0.3)}
     counts = simulate(3000, 30, 1, segments=segments).counts
     found = estimate(counts, by="device", curve=KNOTS)
     between = found.difference.spread**2
     assert between > 0
-    for segment, leaning in found.leaning.items():
+    noise = np.stack([own.std_error[1:] ** 2 for own in found.by_segment.values()])
+    share = (1 / noise) / (1 / noise).sum(axis=0)
+    pool = found.std_error[1:] ** 2
+    for place, (segment, leaning) in enumerate(found.leaning.items()):
+        # pool − own = Σ share·deviation − own deviation, each deviation of variance `between`.
+        weights = share - (np.arange(3) == place)[:, None]
+        apart = between * (weights**2).sum(axis=0)
+        extra = np.maximum(noise[place] - pool, 0)
+        trust = apart / (apart + extra)
         own = found.by_segment[segment]
-        noise = own.std_error[1:] ** 2
-        trust = between / (between + noise)
         wanted = trust * own.log_p[1:] + (1 - trust) * found.log_p[1:]
         np.testing.assert_allclose(leaning.log_p[1:], wanted)
-        open_ = (1 - trust) ** 2 * (found.std_error[1:] ** 2 + between)
-        np.testing.assert_allclose(leaning.std_error[1:] ** 2, trust**2 * noise + open_)
+        # The pool's error, that of own beyond it, and what trust leaves open.
+        variance = pool + trust**2 * extra + (1 - trust) ** 2 * apart
+        np.testing.assert_allclose(leaning.std_error[1:] ** 2, variance, rtol=NEAREST)
+
+
+def test_the_variance_between_segments_is_found_whatever_the_noise():
+    """Ranks of unequal noise; the average over draws is the truth."""
+    rng = np.random.default_rng(3)
+    noise = np.array([[0.01, 0.5], [0.04, 2.0], [0.02, 1.0], [0.09, 4.0]])
+    truth = 0.04
+    found = [variance_between(rng.normal(0, np.sqrt(truth + noise)), noise) for _ in range(2000)]
+    # Cut off at 0, so a little above; counting both ranks alike would leave 1.3 of noise.
+    assert truth < np.mean(found) < 1.4 * truth
+    assert np.std(found) < 2 * truth
 
 
 def test_segments_that_do_not_differ_are_the_pool():

@@ -1,0 +1,267 @@
+"""The other estimators: how fast, how right where they should be, how wrong where they should not.
+
+    python -m benchmarks rivals
+
+AllPairs is timed beside ultr-bias-toolkit's on the same log, regression EM beside LightGBM growing
+as many trees. The accuracy of each is measured in small worlds that keep or break what it assumes,
+and in the simulated marketplace.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.logs import DATA
+from benchmarks.measure import show
+from rankdrift import estimate, harvest, read_log, read_matrix
+from rankdrift.baselines.click_rates import ctr
+from rankdrift.baselines.collected import clicked_pairs, tally
+from rankdrift.baselines.em_features import Options, regression_em
+from rankdrift.baselines.em_pairs import em
+from rankdrift.baselines.experiments import experiment
+from rankdrift.baselines.harvested import _start, _strata, adjacent_chain, all_pairs, pivot_one
+from rankdrift.baselines.strata import climb, solve_factor
+from rankdrift.interventions import find_interventions
+from rankdrift.propensities import Propensities
+from rankdrift.simulate import market
+from tests.baselines.made import Made, made
+
+PEER = ("torch==2.13.0", "ultr-bias-toolkit==0.0.5", "pandas")
+SEEDS = range(5)
+# name: options of the world. The first keeps all that harvested interventions assume.
+WORLDS: dict[str, dict[str, Any]] = {
+    "order drifts, pairs shown often": {},
+    "pairs shown twice": {"queries": 5000, "searches": 2},
+    "features tell all": {"hidden": 0.0, "queries": 300, "searches": 20},
+    "docs rise when they are better": {"chase": 0.3},
+}
+
+
+def run(rows: int) -> dict[str, Any]:
+    """`rows` is not used: these logs are small."""
+    return {
+        "all_pairs": time_all_pairs(),
+        "em": time_em(),
+        "worlds": judge_in_worlds(),
+        "market": judge_in_market(),
+    }
+
+
+# -- speed -----------------------------------------------------------------------------------------
+
+
+def time_all_pairs() -> dict[str, float]:
+    """10 ranks, 200,000 rows; processor time of one thread."""
+    world = made(1, queries=400, searches=50)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.csv"
+        names = {"query": "query_id", "doc": "doc_id", "rank": "position"}
+        columns = ["query_id", "doc_id", "position", "click"]
+        world.rows.rename(columns=names)[columns].to_csv(path, index=False)
+        script = Path(__file__).with_name("rival_peer.py")
+        told = subprocess.run([_peer(), script, path], capture_output=True, text=True, check=True)
+    peer = json.loads(told.stdout)
+    all_pairs(find_interventions(world.log(), max_rank=10))  # imports, as torch's are not timed
+    columns = world.rows[["query", "doc", "rank", "click"]]
+    roles = {"query": "query", "doc": "doc", "rank": "rank", "click": "click", "day": ""}
+    start = time.process_time()
+    sets = find_interventions(read_log(columns, **roles, threads=1), max_rank=10)
+    whole = all_pairs(sets)
+    seconds = time.process_time() - start
+    keep = np.ones(10, bool)
+    data, start = _strata(sets, keep), time.process_time()
+    for _ in range(20):
+        climb(data, _start(sets, keep))
+    fit = (time.process_time() - start) / 20
+    measured = {
+        "toolkit_seconds": peer["whole"], "seconds": seconds,
+        "toolkit_fit_seconds": peer["fit"], "fit_seconds": fit,
+        "times_as_fast": peer["whole"] / seconds, "fit_times_as_fast": peer["fit"] / fit,
+        # With the best relevance for every two ranks, which is more than its model allows.
+        "toolkit_log_likelihood": _likelihood(data, np.log(np.maximum(peer["p"], 1e-12))),
+        "log_likelihood": float(whole.log_likelihood or 0),
+        "toolkit_error": float(np.abs(np.log(peer["p"]) - world.log_p).max()),
+        "error": float(np.abs(whole.log_p - world.log_p).max()),
+    }  # fmt: skip
+    show(
+        "AllPairs, 10 ranks, 200,000 rows", ["", "ultr-bias-toolkit", "rankdrift"],
+        [
+            ["whole, with sets and intervals, s", peer["whole"], seconds],
+            ["maximum only, ms", 1000 * peer["fit"], 1000 * fit],
+            ["log-likelihood", f"{measured['toolkit_log_likelihood']:.4f}",
+             f"{measured['log_likelihood']:.4f}"],
+            ["largest error of log p", measured["toolkit_error"], measured["error"]],
+        ],
+        f"{measured['times_as_fast']:.0f} times as fast in all, "
+        f"{measured['fit_times_as_fast']:.0f} times for the maximum (wanted: 50).",
+    )  # fmt: skip
+    return measured
+
+
+def _likelihood(data: Any, log_p: Any) -> float:
+    log_z = solve_factor(data.stratum, data.n_strata, log_p[data.rank], data.clicks, data.misses)
+    chance = np.exp(log_p[data.rank] + log_z[data.stratum])
+    return float(data.clicks @ np.log(chance) + data.misses @ np.log1p(-chance))
+
+
+def _peer() -> Path:
+    """An environment with what is measured against, made once."""
+    folder = DATA / "rivals-environment"
+    python = folder / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *PEER], check=True)
+    return python
+
+
+def time_em() -> dict[str, float]:
+    """Regression EM beside LightGBM growing as many trees on the same rows, one thread."""
+    import lightgbm
+
+    rng = np.random.default_rng(0)
+    world = made(2, queries=1000, searches=30)
+    matrix = read_matrix(world.log(threads=1), features=["f_good", "f_place"])
+    x = np.concatenate([matrix.x, rng.normal(size=(len(matrix), 23)).astype(np.float32)], axis=1)
+    from rankdrift import Matrix
+
+    wide = Matrix.from_arrays(
+        x, rank=matrix.rank, click=matrix.click, query=matrix.query, search=matrix.search
+    )
+    start = time.process_time()
+    found = regression_em(wide, bootstrap=0, threads=1)
+    seconds = time.process_time() - start
+    trees = found.provenance["rounds"] * found.provenance["trees"]
+    params = {**Options(threads=1).params(), "objective": "cross_entropy"}
+    start = time.process_time()
+    data = lightgbm.Dataset(wide.x, label=wide.click.astype(np.float32), params=params).construct()
+    for _ in range(found.provenance["rounds"]):
+        booster = lightgbm.Booster(params, data)
+        for _ in range(found.provenance["trees"]):
+            booster.update()
+    alone = time.process_time() - start
+    measured = {
+        "rows": len(wide), "features": 25, "trees": trees, "seconds": seconds,
+        "lightgbm_seconds": alone, "overhead": seconds / alone - 1,
+        "row_trees_per_second": len(wide) * trees / seconds,
+        "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
+    }  # fmt: skip
+    show(
+        f"Regression EM, {len(wide):,} rows, 25 features, {trees} trees", ["", "seconds"],
+        [["LightGBM alone", alone], ["EM", seconds]],
+        f"Overhead {measured['overhead']:.0%} (at most 20%); {len(wide) / seconds:,.0f} rows a "
+        f"second in all; peak {measured['peak_megabytes']:,.0f} MB.",
+    )  # fmt: skip
+    return measured
+
+
+# -- right and wrong -------------------------------------------------------------------------------
+
+
+def judge_in_worlds() -> dict[str, dict[str, dict[str, float]]]:
+    """Mean error of log p over ranks 2 to 10, and its spread between seeds."""
+    judged: dict[str, dict[str, dict[str, float]]] = {}
+    for name, options in WORLDS.items():
+        errors: dict[str, list[float]] = {}
+        for seed in SEEDS:
+            world = made(seed, randomised=0.1, **options)
+            for method, curve in _all_methods(world).items():
+                off = curve.log_p - world.log_p[curve.ranks - 1]
+                errors.setdefault(method, []).append(float(off[curve.supported][1:].mean()))
+        judged[name] = {
+            method: {"error": float(np.mean(found)), "spread": float(np.std(found))}
+            for method, found in errors.items()
+        }
+    methods = list(dict.fromkeys(m for found in judged.values() for m in found))
+    show(
+        "Mean error of log p, ranks 2 to 10 (± between 5 seeds)", ["method", *judged],
+        [
+            [m, *(f"{f[m]['error']:+.2f} ± {f[m]['spread']:.2f}" if m in f else ""
+                  for f in judged.values())]
+            for m in methods
+        ],
+        "0 is right; below 0 is too steep, above too flat.",
+    )  # fmt: skip
+    return judged
+
+
+def _all_methods(world: Made) -> dict[str, Propensities]:
+    log = world.log(threads=1)
+    sets = find_interventions(log, max_rank=10)
+    seen = {"bootstrap": 0, "threads": 1, "leaves": 7}
+    return {
+        "rankdrift, direct": estimate(harvest(log), curve="direct"),
+        "AllPairs": all_pairs(sets),
+        "PivotOne": pivot_one(sets),
+        "AdjacentChain": adjacent_chain(sets),
+        "CTR": ctr(tally(log)),
+        "experiment": experiment(tally(log, randomised="is_random")),
+        "EM, a relevance for each pair": em(clicked_pairs(log, max_rank=10)),
+        "regression EM, all features": regression_em(
+            read_matrix(log, features=["f_good", "f_place"]), **seen
+        ),
+        "regression EM, one feature": regression_em(read_matrix(log, features="f_good"), **seen),
+    }
+
+
+def judge_in_market(rows: int = 2_000_000, depth: int = 120) -> dict[str, dict[str, float]]:
+    """Ours and EM in the simulated marketplace, by platform: how far above the truth each is, and
+    whether it shows the mobile pages' dips of every 40 ranks."""
+    judged: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        made_up = market(folder, rows=rows, days=4, queries=1000, seed=1)
+        for platform in ("web", "mobile"):
+            log = read_log(
+                [str(path) for path in made_up.paths], query=["keywords", "category", "aspects"],
+                same="price", day="day", time="time", search="search", max_rank=depth,
+                where=f"sort = 'best_match' AND NOT auction AND platform = '{platform}'",
+            )  # fmt: skip
+            truth = np.log(made_up.propensities[platform][:depth])
+            curves = {
+                "direct": estimate(harvest(log), curve="direct"),
+                "em": regression_em(read_matrix(log, features="f_*"), bootstrap=0),
+                "ctr": ctr(tally(log)),
+            }
+            judged[platform] = {"truth dip": _dip(np.arange(1, depth + 1), truth)}
+            for name, curve in curves.items():
+                off = curve.log_p - (truth[curve.ranks - 1] - truth[0])
+                weight = curve.clicks * (curve.ranks > 1)
+                judged[platform][f"{name} error"] = float(weight @ off / weight.sum())
+                judged[platform][f"{name} dip"] = _dip(curve.ranks, curve.log_p)
+            both = np.intersect1d(curves["direct"].ranks, curves["em"].ranks)
+            above = curves["em"].log_p[np.searchsorted(curves["em"].ranks, both)]
+            above = above - curves["direct"].log_p[np.searchsorted(curves["direct"].ranks, both)]
+            judged[platform]["em above direct"] = float(above[both > 1].mean())
+            judged[platform]["share of ranks em is higher"] = float((above[both > 1] > 0).mean())
+    names = list(judged["web"])
+    show(
+        f"The marketplace, {rows:,} rows, ranks 1 to {depth}", ["", *judged],
+        [[name, *(f"{found[name]:+.3f}" for found in judged.values())] for name in names],
+        "Errors of log p, weighted by clicks; a dip is how far log p at the end of a batch of 40 "
+        "is below the batch's beginning, beside the slope in log rank.",
+    )  # fmt: skip
+    return judged
+
+
+def _dip(ranks: Any, log_p: Any) -> float:
+    """Ranks 33 to 40 of a batch against ranks 1 to 24 of it, after a straight line in log rank."""
+    phase = (ranks - 1) % 40
+    late = (phase >= 32).astype(float)
+    inside = ((phase < 24) | (phase >= 32)) & (ranks > 8)
+    x = np.stack([np.ones(len(ranks)), np.log(ranks), late], axis=1)[inside]
+    return float(np.linalg.lstsq(x, log_p[inside], rcond=None)[0][2])
+
+
+if __name__ == "__main__":
+    which = {"all-pairs": time_all_pairs, "em": time_em, "worlds": judge_in_worlds,
+             "market": judge_in_market}  # fmt: skip
+    for name in sys.argv[1:] or which:
+        which[name]()
