@@ -2,12 +2,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test bench lint format clean
+.PHONY: help demo test bench accuracy docs lint format clean
 
 help:
 	@echo 'make demo    simulate a log, count it and show what is in it, under demo/'
 	@echo 'make test    style, types and tests'
 	@echo 'make bench   time and memory, beside the obvious ways to do the same'
+	@echo 'make accuracy  bias, errors and coverage in worlds of known truth, beside the peers'
+	@echo 'make docs    the documentation as a site, under build/site'
 	@echo 'make lint    style and types only'
 	@echo 'make format  put the code into the common style'
 	@echo 'make clean   remove everything the other targets made'
@@ -20,6 +22,12 @@ test: lint
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+accuracy: $(READY)
+	$(BIN)/python -m benchmarks.accuracy
+
+docs: $(READY)
+	$(BIN)/mkdocs build --strict --quiet
 
 lint: $(READY)
 	$(BIN)/ruff check .

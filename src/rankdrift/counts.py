@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from itertools import pairwise
 from operator import add
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,9 @@ from rankdrift.counts_arrays import (
 from rankdrift.counts_checks import check_tables, check_used, plain_values
 from rankdrift.errors import BadCounts, BadOption, did_you_mean
 from rankdrift.funnel import Funnel
+
+if TYPE_CHECKING:
+    from rankdrift.report.charts import Figure
 
 __all__ = [
     "DRIFTS",
@@ -289,6 +292,13 @@ class Counts:
             "log_rows": self.funnel.rows,
             "log_clicks": self.funnel.clicks,
         }
+
+    def plot(self, **options: Any) -> Figure:
+        """How often each rank is clicked; its `save` writes .png, .svg or .html."""
+        from rankdrift.report.charts import Figure
+        from rankdrift.report.counts_chart import rates_chart
+
+        return Figure(rates_chart(self, **options))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one Parquet file, whole or not at all; equal counts give equal bytes."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankdrift.errors import BadCounts, did_you_mean
+
+if TYPE_CHECKING:
+    from rankdrift.report.charts import Figure
 
 REASONS: dict[str, str] = {
     "other_event": "events that are neither a result shown nor a click",
@@ -139,6 +142,13 @@ class Funnel:
             if what.rows or what.clicks or what.pairs:
                 yield name, REASONS[name], what.rows, what.clicks, what.pairs
         yield USED, _WORDS[USED], self.used.rows, self.used.clicks, self.used.pairs
+
+    def plot(self) -> Figure:
+        """Shares of the log, by reason; its `save` writes .png, .svg or .html."""
+        from rankdrift.report.charts import Figure
+        from rankdrift.report.counts_chart import funnel_chart
+
+        return Figure(funnel_chart(self))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values for JSON; reasons and notes that are zero are left out."""

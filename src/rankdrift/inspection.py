@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from rankdrift.harvesting import BUCKETS, MAX_SHOWN, count
 from rankdrift.identify import Connection, connection, ranges
 from rankdrift.log import Log
 from rankdrift.probe import probe
+
+if TYPE_CHECKING:
+    from rankdrift.report.charts import Figure
 
 # A comparison of two ranks by n clicks has a standard error of at least 2/sqrt(n) in the log of
 # the ratio: with fewer clicks than these it is at best ±63% and ±20% at 95%.
@@ -51,6 +54,10 @@ class Inspection:
     verdict: str
     reasons: tuple[str, ...]
     advice: tuple[str, ...]
+
+    def plot(self, **options: Any) -> "Figure":
+        """How often each rank is clicked; its `save` writes .png, .svg or .html."""
+        return self.counts.plot(**options)
 
     def to_dict(self) -> dict[str, Any]:
         by_rank = self.counts.pool().by_rank

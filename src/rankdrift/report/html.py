@@ -3,16 +3,15 @@
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib.resources import files
 from typing import Any
 
 from rankdrift import __version__
 from rankdrift.counts import Counts
 from rankdrift.funnel import NOTES
-from rankdrift.identify import ranges
 from rankdrift.inspection import Inspection, at_best
 from rankdrift.report.blocks import column_roles, rank_blocks, segment_sizes
-from rankdrift.report.words import margin, percent, printable, rank_words, segment_words, share
+from rankdrift.report.frame import render
+from rankdrift.report.words import margin, percent, printable, rank_words, share
 
 HEADLINES = {
     "good": "This log will do.",
@@ -27,34 +26,21 @@ MOST_SEGMENTS = 200
 
 def inspection_page(inspection: Inspection, *, next_commands: Sequence[str] = ()) -> str:
     """The page. `next_commands` are shown at its end; without any, a general one is."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {
-        "plain": lambda text: printable(str(text)),
-        "count": lambda number: f"{number:,.0f}",
-        "percent": percent,
-        "ranges": lambda ranks: ranges(ranks, most=16),
-        "ranks": lambda part: rank_words(part.first, part.last),
-        "at_best": lambda clicks: margin(at_best(clicks)) if clicks > 0 else "",
-        "segment": segment_words,
-    }
-    template = environment.from_string(
-        files("rankdrift.report").joinpath("page.html.j2").read_text("utf-8")
-    )
     counts = inspection.counts
     segments = segment_sizes(counts)
     used, others = column_roles(inspection)
-    return template.render(
+    return render(
+        "page.html.j2",
         found=inspection,
         headline=HEADLINES[inspection.verdict],
         sizes=_sizes(inspection),
         chart=_chart(counts),
         blocks=rank_blocks(counts, BLOCKS),
         strip=_strip(inspection),
-        funnel=_funnel(counts),
+        support=[
+            (s, margin(at_best(s.compared)) if s.compared > 0 else "") for s in inspection.support
+        ],
+        funnel=funnel_lines(counts),
         notes=[(n, NOTES[name]) for name, n in counts.funnel.notes.items() if n],
         segments=segments[:MOST_SEGMENTS],
         more_segments=len(segments) - MOST_SEGMENTS,
@@ -149,7 +135,8 @@ def _strip(found: Inspection) -> list[tuple[float, float, str]]:
     ]
 
 
-def _funnel(counts: Counts) -> list[dict[str, Any]]:
+def funnel_lines(counts: Counts) -> list[dict[str, Any]]:
+    """What became of the rows: a line for each reason, with shares of the log."""
     funnel = counts.funnel
     return [
         {
@@ -177,8 +164,10 @@ def _provenance(counts: Counts) -> list[tuple[str, str]]:
         "max_shown": counts.max_shown,
         **counts.options,
     }
-    return [
-        (name, ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
-        for name, value in told.items()
-        if value not in (None, [], ())
-    ]
+    return [(name, listed(value)) for name, value in told.items() if value not in (None, [], ())]
+
+
+def listed(value: Any) -> str:
+    """A value, or several with commas between, as one line."""
+    several = value if isinstance(value, list | tuple) else [value]
+    return printable(", ".join(map(str, several)))

@@ -32,6 +32,15 @@ def percent(value: float | None) -> str:
     return f"{100 * value:.{min(digits, 9)}f}%"
 
 
+def figure(value: float | None) -> str:
+    """A propensity or a weight with about three digits, never as a power of ten."""
+    if value is None:
+        return ""
+    steps = ((10, 1), (1.0005, 2), (0.1, 3), (0.001, 4))
+    digits = next((digits for least, digits in steps if value >= least), 6)
+    return f"{value:,.{digits}f}"
+
+
 def share(part: int, whole: int) -> str:
     """A part of a whole; only nothing is 0% and only everything is 100%."""
     if not part or not whole:

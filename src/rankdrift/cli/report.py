@@ -1,0 +1,49 @@
+"""rankdrift report"""
+
+import click
+
+from rankdrift.cli.output import check_file
+from rankdrift.cli.screen import Screen, talking
+from rankdrift.errors import BadOption
+
+
+@click.command()
+@click.argument("results", nargs=-1, required=True, metavar="RESULTS...")
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where the page goes.")
+@click.option("--title", metavar="TEXT", help="What to call it.")
+@click.option("--queries/--no-queries", default=True, show_default=True,
+              help="Without, segments are numbered and no row condition is told.")  # fmt: skip
+@talking
+def report(
+    screen: Screen, results: tuple[str, ...], output: str, title: str | None, queries: bool
+) -> int:
+    """Tell all that was found on one page, for people who have not seen it before.
+
+    RESULTS are any files that rankdrift wrote: counts (which are diagnosed, and estimated from if
+    there are no propensities), propensities, the JSON of compare and evaluate, the truth of a
+    simulation. The page needs neither a network nor anything else than a browser.
+
+    \b
+        rankdrift report counts.parquet -o report.html
+        rankdrift report counts.parquet propensities.json methods.json rankers.json -o report.html
+    """
+    _refuse_input(output, results)
+    check_file(output)
+    from rankdrift.report.report_page import make_report
+
+    page = make_report(list(results), title=title, queries=queries)
+    page.save(output)
+    given = [{"file": name, "kind": kind} for name, kind in page.results.given]
+    screen.answer({"file": output, "results": given, "verdict": page.verdict})
+    screen.show(*(f"{kind:22} {name}" for name, kind in page.results.given))
+    screen.say("", f"The report is in {output}. Open it in a browser.")
+    return 0
+
+
+def _refuse_input(output: str, results: tuple[str, ...]) -> None:
+    from pathlib import Path
+
+    for name in results:
+        given = Path(name)
+        if given.exists() and Path(output).exists() and given.samefile(output):
+            raise BadOption(f"{output!r} is also an input, which would be lost. Choose another -o.")

@@ -1,0 +1,120 @@
+"""How to use the weights: code to copy, for the propensities at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rankdrift.exports import sql_case
+from rankdrift.propensities import Propensities
+
+
+@dataclass(frozen=True)
+class Snippet:
+    title: str
+    words: str
+    code: str
+
+
+def snippets(p: Propensities, file: str, *, queries: bool) -> list[Snippet]:
+    """`file`: what the propensities are kept in. Without `queries` no segment is named."""
+    curve, by_segment = "p", bool(p.by_segment or p.leaning)
+    if by_segment and queries:
+        segment = next(iter(p.leaning or p.by_segment))
+        curve = f"p.segment({', '.join(map(repr, segment))})"
+    elif by_segment:
+        curve = "p.segment(...)"
+    columns = ", ".join(p.segment_columns)
+    each = (
+        f" The curve is that of one segment by {columns}: do so for the rows of each, or use p for "
+        "all."
+        if by_segment
+        else ""
+    )
+    return [
+        Snippet(
+            "rankdrift",
+            "Trains a ranker in which a click is worth 1 / propensity, and judges it among results "
+            "shown at one rank.",
+            _SHELL.format(file=file, segment=f" --segment {','.join(p.segment_columns)}"
+                          if by_segment else ""),
+        ),
+        Snippet(
+            "LightGBM",
+            "A weight on a row would not do: LightGBM multiplies it into gradients that are "
+            "already summed over pairs. Gains belong into the table of label gains." + each,
+            _ROWS + _GAIN.format(file=file, curve=curve) + _LIGHTGBM,
+        ),
+        Snippet(
+            "XGBoost",
+            "Gains are the labels themselves." + each,
+            _ROWS + _GAIN.format(file=file, curve=curve) + _XGBOOST,
+        ),
+        Snippet(
+            "SQL",
+            "The weight of a click as an expression; NULL at a rank without propensity. "
+            "“rankdrift.exports.sql_case” writes it for other dialects.",
+            sql_case(p, by_segment=by_segment and queries),
+        ),
+    ]  # fmt: skip
+
+
+_SHELL = """\
+rankdrift train 'train/*.parquet'{segment} -o biased.txt
+rankdrift train 'train/*.parquet'{segment} --propensities {file} -o unbiased.txt
+rankdrift evaluate 'test/*.parquet'{segment} --model biased.txt --model unbiased.txt
+"""
+
+_ROWS = """\
+# Your training rows, those of one search together:
+#   x (rows, features), rank (rows,), click (rows,) of bool, sizes (searches,)
+"""
+
+_GAIN = """\
+import numpy as np
+from rankdrift import Propensities
+from rankdrift.rank.gains import ideal_dcg
+
+p = Propensities.load({file!r})
+gain = np.zeros(len(rank))
+gain[click] = {curve}.weights(rank[click], clip=50)
+search = np.repeat(np.arange(len(sizes)), sizes)
+ideal = ideal_dcg(gain, search, len(sizes))
+"""
+
+_LIGHTGBM = """\
+
+import lightgbm
+
+table = np.unique(np.append(gain, 0))
+rows = lightgbm.Dataset(
+    x, np.searchsorted(table, gain), group=sizes, weight=ideal[search]
+)
+ranker = lightgbm.train(
+    {
+        "objective": "lambdarank",
+        "label_gain": table.tolist(),
+        "lambdarank_norm": False,
+        "lambdarank_truncation_level": int(max(sizes)),
+    },
+    rows,
+    num_boost_round=100,
+)
+"""
+
+_XGBOOST = """\
+
+import xgboost
+
+rows = xgboost.DMatrix(x, gain, qid=search, weight=ideal)
+ranker = xgboost.train(
+    {
+        "objective": "rank:ndcg",
+        "ndcg_exp_gain": False,
+        "lambdarank_pair_method": "topk",
+        "lambdarank_num_pair_per_sample": int(max(sizes)),
+        "lambdarank_normalization": False,
+    },
+    rows,
+    num_boost_round=100,
+)
+"""

@@ -1,0 +1,59 @@
+"""One small result of every kind, from a world with a known truth and a nasty segment."""
+
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+from worlds import power, simulate
+
+from rankdrift.comparing import CurveComparison
+from rankdrift.disagreement import Estimate, measure
+from rankdrift.estimation import estimate
+from rankdrift.rank.comparison import AtRank, Comparison, Improvement
+
+EVIL = "<script>alert(1)</script>"
+RANKS = 30
+SLOPES = {EVIL: 0.8, "web": 0.4}
+
+
+@cache
+def made():
+    """counts, curve by device, the two comparisons, truth as a simulated market writes it."""
+    curves = {name: power(slope) for name, slope in SLOPES.items()}
+    world = simulate(3000, RANKS, 5, segments=curves, shares=[0.5, 0.5], drift=True)
+    curve = estimate(world.counts, by=["device"])
+    return SimpleNamespace(
+        counts=world.counts, curve=curve, methods=_methods(world.counts), rankers=_rankers(),
+        truth={
+            "propensities": {
+                name: {"best_match": curves[name](np.arange(1, RANKS + 1)).tolist()}
+                for name in SLOPES
+            },
+            "options": {},
+        },
+    )  # fmt: skip
+
+
+def every():
+    """All of them, as `make_report` takes them."""
+    return list(vars(made()).values())
+
+
+def _methods(counts):
+    curves = {name: estimate(counts, curve=name) for name in ("loglog", "direct")}
+    two = [Estimate(name, "drift", curve) for name, curve in curves.items()]
+    return CurveComparison(curves, (measure(*two, 0.95),), {EVIL: "It needs features."}, 0.95)
+
+
+def _rankers():
+    pair = ("unbiased", EVIL)
+    better, luck = Improvement(0.05, 0.01, 0.001, 200), Improvement(-0.02, 0.03, 0.4, 200)
+    return Comparison(
+        models=(EVIL, "unbiased"), baselines=(EVIL,),
+        at_rank=(
+            AtRank(1, 900, 90, None, {EVIL: 0.6, "unbiased": 0.63}, {pair: better}),
+            AtRank(2, 900, 60, None, {EVIL: 0.61, "unbiased": 0.60}, {pair: luck}),
+            AtRank(4, 9, 0, "no click", {}, {}),
+        ),
+        overall={pair: better}, measures=(), bootstrap=200, seed=0, queries=321,
+    )  # fmt: skip
