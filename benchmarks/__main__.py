@@ -10,7 +10,7 @@ import platform
 import time
 from pathlib import Path
 
-from benchmarks import coverage, estimate, evaluate, harvest, max_shown, memory, spark
+from benchmarks import coverage, estimate, evaluate, harvest, max_shown, memory, rivals, spark
 from rankdrift.files import write_text
 
 RESULTS = Path(__file__).with_name("results.json")
@@ -22,6 +22,7 @@ BENCHMARKS = {
     "estimate": estimate.run,
     "evaluate": evaluate.run,
     "coverage": coverage.run,
+    "rivals": rivals.run,
 }
 LONG = ("coverage",)  # only when asked for by name
 

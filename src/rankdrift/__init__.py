@@ -21,31 +21,50 @@ _HOME = {
     "Funnel": "funnel",
     "estimate": "estimation",
     "Propensities": "propensities",
+    "read_matrix": "matrix_reading",
+    "Matrix": "matrix",
+    "train": "rank.training",
+    "Ranker": "rank.ranker",
+    "evaluate": "rank.evaluation",
+    "Comparison": "rank.comparison",
+    "export_training": "rank.exporting",
     "diagnose": "diagnosis",
+    "compare": "comparing",
+    "make_report": "report.report_page",
     "warehouse_sql": "warehouse",
     "import_counts": "warehouse",
     "RankdriftError": "errors",
 }
 __all__ = [
+    "Comparison",
     "Counts",
     "Funnel",
     "Inspection",
     "Log",
+    "Matrix",
     "Propensities",
     "RankdriftError",
+    "Ranker",
     "__version__",
+    "compare",
     "diagnose",
     "estimate",
+    "evaluate",
+    "export_training",
     "harvest",
     "harvest_by_day",
     "import_counts",
     "inspect",
+    "make_report",
     "merge",
     "read_log",
+    "read_matrix",
+    "train",
     "warehouse_sql",
 ]
 
 if TYPE_CHECKING:
+    from rankdrift.comparing import compare
     from rankdrift.counts import Counts, merge
     from rankdrift.diagnosis import diagnose
     from rankdrift.errors import RankdriftError
@@ -54,7 +73,15 @@ if TYPE_CHECKING:
     from rankdrift.harvesting import harvest, harvest_by_day
     from rankdrift.inspection import Inspection, inspect
     from rankdrift.log import Log, read_log
+    from rankdrift.matrix import Matrix
+    from rankdrift.matrix_reading import read_matrix
     from rankdrift.propensities import Propensities
+    from rankdrift.rank.comparison import Comparison
+    from rankdrift.rank.evaluation import evaluate
+    from rankdrift.rank.exporting import export_training
+    from rankdrift.rank.ranker import Ranker
+    from rankdrift.rank.training import train
+    from rankdrift.report.report_page import make_report
     from rankdrift.warehouse import import_counts, warehouse_sql
 
 

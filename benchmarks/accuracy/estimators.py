@@ -1,0 +1,67 @@
+"""What is tried: each takes counts and returns ranks, log p, and bounds of its intervals."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankdrift.estimation import estimate
+
+
+@dataclass(frozen=True)
+class Found:
+    """log_p of ranks; low and high of log p, both relative to rank 1; supported. Each (R,)."""
+
+    ranks: np.ndarray
+    log_p: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    supported: np.ndarray | None = None
+
+
+def ours(curve: str, clicks: str = "every", errors: str = "buckets", by: str | None = None):
+    """rankdrift itself; with `by`, of the segment named "flat"."""
+
+    def run(world) -> Found:
+        p = estimate(world.counts, curve=curve, clicks=clicks, errors=errors, by=by)
+        if by:
+            p = p.segment("flat", leaning=False)
+        low, high = (np.log(bound) for bound in p.interval())
+        return Found(p.ranks, p.log_p, low, high, p.supported)
+
+    return run
+
+
+def choix(world) -> Found:
+    """choix, by iterative Luce spectral ranking on pairs with one click: the paper's likelihood."""
+    from choix import ilsr_pairwise_dense
+
+    choices = world.counts.choices("single")
+    two = (choices.shown > 0).sum(axis=1) == 2
+    shown, won = choices.shown[two, :2], choices.clicked[two]
+    lost = shown.sum(axis=1) - won
+    wins = np.zeros((world.counts.max_rank,) * 2)
+    np.add.at(wins, (won - 1, lost - 1), choices.weight[two])
+    np.fill_diagonal(wins, 0.0)
+    some = np.flatnonzero((wins.sum(axis=0) > 0) & (wins.sum(axis=1) > 0))
+    log_p = ilsr_pairwise_dense(wins[np.ix_(some, some)], alpha=0.0, max_iter=500)
+    return Found(some + 1, log_p)
+
+
+def click_rates(world) -> Found:
+    """Clicks per impression, taken for propensities."""
+    seen = world.counts.pool().by_rank
+    some = seen.clicks > 0
+    return Found(seen.rank[some], np.log(seen.clicks[some] / seen.impressions[some]))
+
+
+ESTIMATORS = {
+    "loglog": ours("loglog"),
+    "loglog, single": ours("loglog", "single"),
+    "direct": ours("direct"),
+    "direct, single": ours("direct", "single"),
+    "auto": ours("auto"),
+    "loglog + periodic(40)": ours("loglog + periodic(40)"),
+    "loglog, by segment": ours("loglog", by="kind"),
+    "choix": choix,
+    "click rates": click_rates,
+}

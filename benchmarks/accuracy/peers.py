@@ -1,0 +1,110 @@
+"""ultr-bias-toolkit's estimators on the ten-ranks world, in an environment of their own.
+
+The lab's side writes the appearances; `python peers.py FILE…`, run by the other environment's
+Python, which knows nothing of rankdrift, answers with log p as JSON.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+HOME = Path(__file__).parents[1] / ".data" / "peers"
+# torch 2.13.0 is a build for processors alone; others bring gigabytes for graphics cards.
+PACKAGES = ("ultr-bias-toolkit==0.0.5", "torch==2.13.0")
+
+
+def run(repetitions: int, jobs: int) -> dict[str, dict]:
+    """What `trials.figures` makes of each peer."""
+    from benchmarks.accuracy.estimators import Found
+    from benchmarks.accuracy.scenarios import SCENARIOS
+    from benchmarks.accuracy.trials import figures, judge
+
+    python = install()
+    scenario = SCENARIOS["ten-ranks"]
+    with tempfile.TemporaryDirectory() as folder:
+        files, truths = [], []
+        for seed in range(repetitions):
+            world = scenario.draw(seed)
+            files.append(f"{folder}/{seed}.npz")
+            np.savez(files[-1], rank=world.rank, click=world.click)
+            truths.append(world.truth)
+        parts = [files[start::jobs] for start in range(jobs)]
+        with ThreadPoolExecutor(jobs) as pool:
+            answers = list(pool.map(lambda part: _ask(python, part), parts))
+    told: dict[str, list] = {}
+    for start, answer in enumerate(answers):
+        for number, found in enumerate(answer):
+            for name, (log_p, seconds) in found.items():
+                p = np.array([np.nan if x is None else x for x in log_p])
+                ranks = np.flatnonzero(np.isfinite(p)) + 1
+                trial = judge(Found(ranks, p[ranks - 1]), truths[start + number * jobs], seconds)
+                told.setdefault(name, []).append(trial)
+    return {
+        name: {"failed": 0, "says": "", "holds": False, **figures(t)} for name, t in told.items()
+    }
+
+
+def install() -> Path:
+    """The peers' Python; makes their environment first if there is none."""
+    python = HOME / "bin" / "python"
+    if not (HOME / ".ready").exists():
+        print(f"Installing {', '.join(PACKAGES)} in {HOME} ...", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", str(HOME)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+        (HOME / ".ready").touch()
+    return python
+
+
+def _ask(python: Path, files: list[str]) -> list[dict]:
+    environment = {"OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [str(python), __file__, *files], env=environment, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def answer(files: list[str]) -> list[dict]:
+    """In the peers' environment: {name: (log p by rank, seconds)} for each file."""
+    import time
+
+    import pandas as pd
+    import torch
+    from ultr_bias_toolkit.bias.intervention_harvesting import (
+        AdjacentChainEstimator,
+        AllPairsEstimator,
+        PivotEstimator,
+    )
+
+    torch.set_num_threads(1)
+    found = []
+    for file in files:
+        with np.load(file) as arrays:
+            rank, click = arrays["rank"], arrays["click"]
+        log = pd.DataFrame({
+            "query_id": 0, "doc_id": np.repeat(np.arange(len(rank)), rank.shape[1]),
+            "position": rank.ravel(), "click": click.ravel().astype(int),
+        })  # fmt: skip
+        torch.manual_seed(0)
+        told = {}
+        for name, estimator in (
+            ("AllPairs", AllPairsEstimator()),
+            ("PivotOne", PivotEstimator(pivot_rank=1)),
+            ("AdjacentChain", AdjacentChainEstimator()),
+        ):
+            start = time.process_time()
+            table = estimator(log)
+            p = np.zeros(int(rank.max()))
+            p[table.position.to_numpy() - 1] = table.examination.to_numpy()
+            log_p = [float(np.log(x)) if x > 0 else None for x in p]
+            told[name] = (log_p, time.process_time() - start)
+        found.append(told)
+    return found
+
+
+if __name__ == "__main__":
+    json.dump(answer(sys.argv[1:]), sys.stdout)

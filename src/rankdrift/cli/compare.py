@@ -1,0 +1,85 @@
+"""rankdrift compare"""
+
+import re
+from typing import Any
+
+import click
+
+from rankdrift.cli.options import Sections, log_options, read
+from rankdrift.cli.output import check_file
+from rankdrift.cli.progress import bar
+from rankdrift.cli.screen import Screen, talking
+
+
+@click.command(cls=Sections)
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option(
+    "--methods",
+    default="loglog,direct,all-pairs,ctr",
+    show_default=True,
+    metavar="NAME,…",
+    help="loglog, direct, auto or another curve; em, em-pairs; all-pairs, pivot-one, "
+    "adjacent-chain; ctr; experiment, swaps.",
+)
+@click.option("--reference", default=1, show_default=True, help="The rank whose propensity is 1.")
+@click.option("--features", metavar="NAME,…", help="Of em: columns or patterns, such as 'f_*'.")
+@click.option("--randomised", metavar="NAME", help="Of experiment: says which rows are in it.")
+@click.option("--original", metavar="NAME", help="Of swaps: the rank before the swap.")
+@click.option(
+    "--bootstrap", default=10, show_default=True, help="Refits for the intervals of em; 0: none."
+)
+@click.option("--seed", default=0, show_default=True, help="Of em and its bootstrap.")
+@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--chart", metavar="FILE", help="Also draw all curves: .png, .svg or .html.")
+@log_options()
+@talking
+def compare(
+    screen: Screen,
+    logs: tuple[str, ...],
+    methods: str,
+    reference: int,
+    features: str | None,
+    randomised: str | None,
+    original: str | None,
+    bootstrap: int,
+    seed: int,
+    level: float,
+    chart: str | None,
+    **options: Any,
+) -> int:
+    """Estimate the same curve by several methods and tell how far they are apart.
+
+    Tells which agree, and what a disagreement usually means. A method that the log does not allow
+    is left out, with the reason; exits with 1 if any is.
+
+    \b
+        rankdrift compare 'logs/*.parquet' --methods loglog,all-pairs,ctr --max-rank 20
+        rankdrift compare 'logs/*.parquet' --methods loglog,em,experiment \\
+            --features 'f_*' --randomised is_random --chart curves.html
+    """
+    if chart:
+        check_file(chart)
+    from rankdrift.comparing import compare
+    from rankdrift.report.comparison_text import comparison_report
+
+    log = read(logs, options)
+    screen.note(log.remarks)
+    with bar(screen, log) as progress:
+        found = compare(
+            log, methods=_split(methods), reference=reference,
+            features=_split(features) if features else None, randomised=randomised,
+            original=original, bootstrap=bootstrap, seed=seed, level=level, progress=progress,
+            say=screen.say,
+        )  # fmt: skip
+    if chart:
+        found.plot().save(chart)
+    screen.show(comparison_report(found))
+    screen.answer({**found.to_dict(), "chart": chart})
+    if chart:
+        screen.say("", f"The chart is in {chart}.")
+    return 1 if found.left_out else 0
+
+
+def _split(text: str) -> list[str]:
+    """At commas, but not those inside brackets: "direct,loglog(1,2,5)" is two methods."""
+    return [part.strip() for part in re.split(r",(?![^()]*\))", text) if part.strip()]

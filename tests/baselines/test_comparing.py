@@ -1,0 +1,137 @@
+"""Curves side by side: distances with errors that know of the clicks both rest on."""
+
+import json
+
+import numpy as np
+import pytest
+from baselines.made import made
+
+import rankdrift
+from rankdrift.cli import run
+from rankdrift.comparing import METHODS, compare
+from rankdrift.disagreement import AGREE, DIFFER, UNSURE
+from rankdrift.errors import BadOption, MissingColumns, NoUsablePairs
+
+METHODS_HERE = ["loglog", "direct", "all-pairs", "ctr", "experiment", "em-pairs"]
+
+
+@pytest.fixture(scope="module")
+def world():
+    return made(35, queries=150, searches=40, randomised=0.1)
+
+
+@pytest.fixture(scope="module")
+def found(world):
+    return compare(world.log(), methods=METHODS_HERE, randomised="is_random")
+
+
+def distance(found, first, second):
+    return next(d for d in found.distances if (d.first, d.second) == (first, second))
+
+
+def test_every_method_and_every_two(found):
+    assert list(found.curves) == METHODS_HERE
+    assert len(found.distances) == 15
+    assert not found.left_out
+    table = found.table()
+    assert table["rank"] == list(range(1, 11))
+    assert table["ctr"][0] == 1
+    assert table["direct_low"][4] < table["direct"][4] < table["direct_high"][4]
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["level"] == 0.95
+
+
+def test_curves_of_the_same_assumption_agree_and_click_rates_do_not(found):
+    assert distance(found, "direct", "all-pairs").verdict == AGREE
+    steep = distance(found, "direct", "ctr")
+    assert (steep.verdict, steep.mean_percent > 0) == (DIFFER, True)
+    assert "better results are shown higher" in steep.meaning
+    assert ("direct", "all-pairs") in found.agreeing()
+    assert "assumes least" in distance(found, "ctr", "experiment").meaning or (
+        distance(found, "ctr", "experiment").verdict == UNSURE
+    )
+
+
+def test_the_error_of_a_difference_knows_of_the_clicks_both_have(found):
+    """loglog and direct come from the same clicks: their difference is far surer than either."""
+    near = distance(found, "loglog", "direct")
+    alone = found.curves["direct"].std_error[1:].mean()
+    reach = np.log1p(near.high / 100) - np.log1p(near.low / 100)
+    assert reach / 4 < 0.5 * alone
+
+
+def test_differences_by_hand(found):
+    d, a, b = distance(found, "direct", "ctr"), found.curves["direct"], found.curves["ctr"]
+    apart = a.log_p - b.log_p
+    weight = (a.clicks + b.clicks) * (a.ranks > 1)
+    assert d.mean_percent == pytest.approx(100 * np.expm1(weight @ apart / weight.sum()))
+    assert d.max_percent == pytest.approx(100 * np.expm1(apart[np.abs(apart).argmax()]))
+    assert d.max_rank == a.ranks[np.abs(apart).argmax()]
+    assert d.low < d.mean_percent < d.high
+
+
+def test_em_goes_with_the_others():
+    """The same queries are weighted up and down for both."""
+    small = made(33, queries=80, searches=10)
+    both = compare(small.log(), methods=["direct", "em"], features="f_good", bootstrap=5, seed=1)
+    d = distance(both, "direct", "em")
+    assert d.low < d.mean_percent < d.high
+    assert both.curves["em"].errors == "bootstrap"
+    if d.verdict == DIFFER and d.mean_percent > 0:
+        assert "features" in d.meaning
+
+
+def test_what_the_log_does_not_allow_is_left_out(world):
+    still = made(32, queries=100, searches=20, drift=0.0)
+    found = compare(still.log(), methods=["all-pairs", "ctr"])
+    assert list(found.curves) == ["ctr"]
+    assert "one ranker" in found.left_out["all-pairs"]
+    with pytest.raises(NoUsablePairs, match="No method gave a curve"):
+        compare(still.log(), methods="all-pairs")
+    none = compare(still.log(), methods=["ctr", "experiment"], randomised="is_random")
+    assert "No row is randomised" in none.left_out["experiment"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"methods": ["em"]}, BadOption, "'em' needs features.*em-pairs"),
+        ({"methods": ["experiment"]}, BadOption, "needs randomised"),
+        ({"methods": ["swaps"]}, BadOption, "needs original"),
+        ({"methods": ["loglo"]}, BadOption, "Did you mean 'loglog'"),
+        ({"methods": []}, BadOption, "No methods"),
+        ({"methods": ["ctr"], "randomised": "is_rand"}, MissingColumns, "Did you mean 'is_random'"),
+        ({"methods": ["em"], "features": "g_*"}, MissingColumns, "g_"),
+    ],
+)
+def test_requests_that_cannot_be_met(world, options, error, said):
+    with pytest.raises(error, match=said):
+        compare(world.log(), **options)
+
+
+def test_a_chart(found, world, tmp_path):
+    figure = found.plot(truth=np.exp(world.log_p))
+    figure.save(tmp_path / "curves.svg")
+    drawn = (tmp_path / "curves.svg").read_text()
+    assert all(name in drawn for name in METHODS_HERE)
+    assert "dashed: truth" in drawn
+
+
+def test_the_command_line(world, tmp_path, capsys):
+    path = tmp_path / "log.parquet"
+    world.rows.to_parquet(path)
+    common = ["compare", str(path), "--day", "", "--search", "search"]
+    chart = str(tmp_path / "c.svg")
+    assert run([*common, "--methods", "loglog(1,2,5),ctr", "--chart", chart, "--quiet"]) == 0
+    said = capsys.readouterr().out
+    assert "loglog(1,2,5)" in said
+    assert "differ" in said
+    assert run([*common, "--methods", "ctr,experiment", "--randomised", "is_random", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["distances"][0]["first"] == "ctr"
+    assert run([*common, "--methods", "em"]) == 2
+    assert "needs features" in capsys.readouterr().err
+
+
+def test_methods_are_public():
+    assert rankdrift.compare is compare
+    assert {"loglog", "direct", "em", "all-pairs", "ctr", "experiment"} <= set(METHODS)

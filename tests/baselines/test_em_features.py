@@ -1,0 +1,121 @@
+"""Regression EM: what it is told, what it tells, what it refuses."""
+
+import numpy as np
+import pytest
+from baselines.made import made
+
+from rankdrift import Matrix
+from rankdrift.baselines.em_features import bucket_weights, regression_em
+from rankdrift.errors import BadOption, MissingColumns, NotConverged, NotIdentified, NoUsablePairs
+from rankdrift.matrix_reading import read_matrix
+
+QUICK = {"bootstrap": 0, "threads": 1, "leaves": 4, "trees": 5}
+
+
+@pytest.fixture(scope="module")
+def world():
+    return made(21, queries=80, searches=10, level=0.4)
+
+
+@pytest.fixture(scope="module")
+def matrix(world):
+    return read_matrix(world.log(), features=["f_good", "f_place"])
+
+
+def test_the_same_every_time_and_all_of_it_told(matrix):
+    said = []
+    found = regression_em(matrix, say=said.append, **QUICK)
+    assert found.equals(regression_em(matrix, **QUICK))
+    assert said[0].startswith("8,000 rows with 2 features: training takes about 1 MB")
+    told = found.provenance
+    assert told["features"] == ["f_good", "f_place"]
+    assert told["rounds"] == len(told["path"]) > 1
+    assert told["path"][-1] == found.log_likelihood
+    assert told["change"] < 0.01
+    assert found.method == "regression EM"
+    assert found.clicks.sum() == matrix.n_clicks
+    assert found.table()["low"] == [None] * 10  # no refits, no intervals
+
+
+def test_it_is_a_fixed_point(matrix):
+    """Boost relevance for the p found, solve p for it: the same p again, to the tolerance."""
+    found = regression_em(matrix, tolerance=0.002, **QUICK)
+    assert found.provenance["change"] < 0.01
+    tight = regression_em(matrix, tolerance=0.0005, **QUICK)
+    assert np.abs(found.log_p - tight.log_p).max() < 0.02
+
+
+def test_not_converged_carries_what_there_was(matrix):
+    with pytest.raises(NotConverged, match="after 2 rounds of EM") as caught:
+        regression_em(matrix, tolerance=1e-9, rounds=2, **QUICK)
+    assert caught.value.partial.shape == (10,)
+    assert len(caught.value.path) == 2
+
+
+def test_intervals_come_from_queries_reweighted(matrix):
+    found = regression_em(matrix, **{**QUICK, "bootstrap": 5})
+    assert (found.errors, found.df) == ("bootstrap", 4)
+    assert found.deviations.shape == (10, 5)
+    assert found.std_error[0] == 0
+    assert (found.std_error[1:] > 0).all()
+    assert found.log_p == pytest.approx(regression_em(matrix, **QUICK).log_p)
+    assert bucket_weights(5, 64, 0).mean() == pytest.approx(1, abs=0.2)
+
+
+def test_words_and_missing_values_are_features_too(world):
+    rng = np.random.default_rng(0)
+    rows = world.rows
+    words = np.where(rows["f_place"] < 4, "top", np.where(rows["f_place"] < 7, "middle", None))
+    holes = np.where(rng.random(len(rows)) < 0.2, np.nan, rows["f_good"])
+    rows = rows.assign(f_good=holes, f_word=words, f_same=3.0)
+    log = type(world)(rows, world.log_p).log()
+    more = {**QUICK, "trees": 40, "leaves": 7}
+    found = regression_em(read_matrix(log, features=["f_good", "f_word", "f_same"]), **more)
+    assert np.isfinite(found.log_p).all()
+    without = regression_em(read_matrix(log, features=["f_good", "f_same"]), **more)
+    assert found.log_p[-1] > without.log_p[-1]  # the word tells what the place would have
+
+
+def test_features_that_never_vary_are_refused(world):
+    log = type(world)(world.rows.assign(f_same=1.0, f_none=np.nan), world.log_p).log()
+    with pytest.raises(BadOption, match=r"None of the 2 features \(f_same, f_none\) ever varies"):
+        regression_em(read_matrix(log, features=["f_same", "f_none"]), **QUICK)
+
+
+def test_no_features():
+    log = made(1, queries=5, searches=2).log()
+    with pytest.raises((BadOption, MissingColumns), match=r"[Nn]o features|No column"):
+        read_matrix(log, features=[])
+    with pytest.raises(MissingColumns, match="'g_\\*'"):
+        read_matrix(log, features="g_*")
+
+
+def test_a_rank_with_no_clicks_is_named(matrix):
+    quiet = Matrix.from_arrays(
+        matrix.x, rank=matrix.rank, click=matrix.click & (matrix.rank != 7),
+        query=matrix.query, search=matrix.search,
+    )  # fmt: skip
+    found = regression_em(quiet, **QUICK)
+    assert 7 not in found.ranks
+    assert "never clicked" in found.gaps[7]
+    with pytest.raises(NotIdentified, match="Rank 7, the reference"):
+        regression_em(quiet, reference=7, **QUICK)
+    silent = Matrix.from_arrays(
+        matrix.x, rank=matrix.rank, click=np.zeros(len(matrix), bool), query=matrix.query,
+        search=matrix.search,
+    )  # fmt: skip
+    with pytest.raises(NoUsablePairs, match="not a single click in 8,000 rows"):
+        regression_em(silent, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"trees": 0}, "trees must be 1 or more, not 0"),
+        ({"bootstrap": 3}, "0, for no intervals, or 5 or more, not 3"),
+        ({"tolerance": 0}, "must be above 0"),
+    ],
+)
+def test_options(matrix, option, said):
+    with pytest.raises(BadOption, match=said):
+        regression_em(matrix, **{**QUICK, **option})
