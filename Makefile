@@ -24,7 +24,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 accuracy: $(READY)
-	$(BIN)/python -m benchmarks.accuracy
+	$(BIN)/python -m benchmarks.accuracy --peers
 
 docs: $(READY)
 	$(BIN)/mkdocs build --strict --quiet

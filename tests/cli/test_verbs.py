@@ -228,20 +228,26 @@ def test_import_counts_of_something_else(rankdrift, log, tmp_path):
 
 def test_demo_runs_the_real_steps(rankdrift, tmp_path):
     folder = tmp_path / "demo"
-    done = rankdrift("demo", "-o", folder, "--rows", 40_000, "--seed", 3)
-    assert done.code in (0, 1)
+    done = rankdrift("demo", "-o", folder, "--rows", 60_000, "--seed", 3)
+    assert done.code in (0, 1), done.err
     shown = [line[2:].split()[1] for line in done.err.splitlines() if line.startswith("$ ")]
-    assert shown == ["inspect", "harvest", "merge", "estimate"]
-    made = {path.name for path in folder.iterdir()} - {"propensities.json"}
-    assert made == {"counts", "counts.parquet", "log", "report.html"}
-    assert len(list((folder / "log").iterdir())) == len(list((folder / "counts").iterdir())) == 4
-    assert Counts.load(folder / "counts.parquet").funnel.rows == 40_000
+    assert shown == [
+        "simulate", "simulate", "inspect", "harvest", "merge", "estimate", "diagnose", "train",
+        "train", "evaluate", "report",
+    ]  # fmt: skip
+    assert Counts.load(folder / "counts.parquet").funnel.rows == 60_000
+    assert len(list((folder / "days").iterdir())) == 4
+    page = (folder / "report.html").read_text()
+    assert "fair" in page and "biased" in page
     assert f"Open {folder}/report.html" in done.err
 
 
-def test_demo_as_json(rankdrift, tmp_path):
-    done = rankdrift("demo", "-o", tmp_path / "demo", "--rows", 20_000, "--json", "--quiet")
-    assert set(done.json) == {"log", "rows", "clicks", "inspect", "harvest", "merge", "estimate"}
+def test_a_demo_too_small_says_what_is_missing(rankdrift, tmp_path):
+    done = rankdrift("demo", "-o", tmp_path / "demo", "--rows", 600, "--json", "--quiet")
+    assert done.code == 1
+    *first, last = [name for name in done.json if name not in ("folder", "rows")]
+    assert first[:3] == ["simulate", "later", "inspect"]
+    assert len(done.json[last]["error"]) > 20
     assert done.json["merge"]["funnel"] == done.json["inspect"]["funnel"]
     assert done.err == ""
 

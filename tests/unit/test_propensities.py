@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from unit.curve_example import DEVICES, by_device, hand, small_counts
+from worlds import listed
 
-from rankdrift.errors import BadOption, BadPropensities, NotIdentified
+from rankdrift.counts import Counts
+from rankdrift.errors import BadCounts, BadOption, BadPropensities, NotIdentified
 from rankdrift.estimation import estimate
 from rankdrift.propensities import Propensities
 from rankdrift.propensities_csv import label, parse_label
@@ -111,6 +113,36 @@ def test_the_table_has_a_curve_for_each_segment_after_the_pool():
     names = ["web", "(none)", "a\\/b\\\\"]
     assert seen == [("all", ""), *(("own", n) for n in names), *(("leaning", n) for n in names)]
     assert len(columns["rank"]) == 7 * 4
+
+
+def test_a_curve_without_errors_has_no_interval():
+    """It is not certain, it is unknown."""
+    bare = hand(errors="none", deviations=np.zeros((4, 0)))
+    for ask in (bare.interval, lambda: bare.ratio(2, 3), lambda: bare.interval(simultaneous=True)):
+        with pytest.raises(NotIdentified, match="came without errors"):
+            ask()
+    assert bare.at([2, 5]).tolist() == pytest.approx([0.5, 0.1])
+
+
+def test_pairs_and_clicks_are_counted_and_not_weighed():
+    """Pairs held as comparisons are told apart: their clicks by rank are not known."""
+    rows = [(((1, c), (2, 1 - c)), b, 3) for b in range(8) for c in (0, 1)]
+    rows += [(((1, 1), (2, 1), (2, 0)), b, 2) for b in range(8)]
+    long = [(((1, 1), (1, 1), (2, 0), (2, 1)), b, 5) for b in range(8)]
+    every = estimate(listed(rows, max_shown=3))
+    assert every.pairs.tolist() == [48 + 16, 48 + 16]
+    assert every.clicks.tolist() == [24 + 16, 24 + 16]
+    assert "compared" not in every.provenance
+    single = estimate(listed(rows, max_shown=3), clicks="single")
+    assert (single.pairs.tolist(), single.clicks.tolist()) == ([48, 48], [24, 24])
+    both = estimate(listed(rows + long, max_shown=3))
+    assert (both.pairs.tolist(), both.clicks.tolist()) == ([64, 64], [40, 40])
+    told = both.provenance["compared"]
+    assert (told["pairs"], told["clicks"]) == (40, 120)
+    # c_a n_b / (m - 1): 2 · 2 / 3 for rank 1 over 2, and 1 · 2 / 3 the other way.
+    assert told["weight"] == pytest.approx(40 * (4 + 2) / 3, rel=1e-6)
+    assert both.summary()["compared"] == told
+    assert "count as 80 clicks" in both._repr_html_()
 
 
 def test_a_curve_without_errors_has_no_interval_in_the_table():
@@ -434,6 +466,15 @@ def test_parquet_of_another_kind_is_refused(meta, words, tmp_path):
     with pytest.raises(BadPropensities) as caught:
         Propensities.load(tmp_path / "p.parquet")
     assert words in str(caught.value)
+
+
+def test_counts_and_propensities_are_told_apart(tmp_path):
+    hand().save(tmp_path / "p.parquet")
+    with pytest.raises(BadCounts, match=r"holds propensities, not counts.*Propensities\.load"):
+        Counts.load(tmp_path / "p.parquet")
+    small_counts(pairs=50).save(tmp_path / "c.parquet")
+    with pytest.raises(BadPropensities, match="counts: estimate from them"):
+        Propensities.load(tmp_path / "c.parquet")
 
 
 def test_parquet_with_rows_lost_is_refused(tmp_path):

@@ -32,7 +32,7 @@ VERBS = {
     "counts": ("counts", "Show what is in a file of counts."),
     "estimate": ("estimate", "Estimate propensities, with intervals, from counts or a log."),
     "diagnose": ("estimate", "Check whether the assumptions behind them hold."),
-    "compare": ("compare", "Estimate the same curve by several methods; tell how far apart they are."),
+    "compare": ("compare", "Estimate the same curve by several methods, side by side."),
     "train": ("train", "Train a ranker on clicks worth 1 / propensity each."),
     "evaluate": ("evaluate", "Judge rankers among results shown at the same rank."),
     "report": ("report", "Tell all that was found on one page."),
@@ -40,7 +40,7 @@ VERBS = {
     "sql": ("warehouse", "Print the harvest as SQL, to run in a warehouse."),
     "import-counts": ("warehouse", "Take in the result of that SQL."),
     "simulate": ("simulate", "Make up data whose true propensities are known."),
-    "reproduce": ("reproduce", "Draw the paper's figures anew, from simulated data."),
+    "reproduce": ("reproduce", "Make the paper's figures and table anew, from simulated data."),
 }
 
 

@@ -12,14 +12,19 @@ from rankdrift.cli.output import check_file
 from rankdrift.cli.screen import Screen, join, talking
 from rankdrift.errors import RankdriftError
 
-DAYS = 4
-CLICKS = 0.3  # many, for the same reason
-QUERIES = 2_000  # few, so that a small log has enough searches of each
+# A small log needs few queries, each searched often, and many clicks to learn from.
+SHOP = ["--queries", "200", "--click-rate", "0.2"]
+DAYS, LATER_DAYS = 4, 2
+QUERY = ["--query", "keywords,category,aspects", "--segment", "platform"]
+# What must not differ between two appearances of a pair: see `rankdrift harvest --help`.
+COMPARABLE = ["--time", "time", "--same", "price", "--where", "sort = 'best_match' AND NOT auction"]
+# Small rankers of the top of the page, to be done in a minute.
+SMALL = ["--max-rank", "40"]
 
 
 @click.command()
 @click.option("-o", "--output", default="demo", show_default=True, metavar="FOLDER")
-@click.option("--rows", default=2_000_000, show_default=True, metavar="N", help="Results shown.")
+@click.option("--rows", default=900_000, show_default=True, metavar="N", help="Results shown.")
 @click.option(
     "--seed", default=1, show_default=True, metavar="N", help="Another makes another log."
 )
@@ -27,42 +32,58 @@ QUERIES = 2_000  # few, so that a small log has enough searches of each
 def demo(screen: Screen, output: str, rows: int, seed: int) -> int:
     """Make up a log and go through all the steps.
 
-    The log has four days of searches on web and mobile. What is typed is shown, so that it can be
-    tried on a real log; the last step leaves a page, report.html, to open in a browser.
+    A small marketplace, four days to learn from and two to judge by, on web and mobile, with
+    rankers before and after. What is typed is shown, so that it can be tried on a real log; the
+    last step leaves a page, report.html, to open in a browser.
     """
     folder = Path(output)
     check_file(str(folder / "report.html"))
-    log, counts, total = folder / "log", folder / "counts", folder / "counts.parquet"
-    curves = folder / "propensities.json"
-    screen.say(f"Making up {rows:,} results shown over {DAYS} days, in {log} ...")
-    from rankdrift.simulate import searches
-
-    made = searches(log, rows=rows, days=DAYS, queries=QUERIES, seed=seed, click_rate=CLICKS)
-    screen.say(f"{made.clicks:,} of them were clicked.")
-    columns = ["--query", "query,category", "--same", "price", "--segment", "platform"]
-    page = str(folder / "report.html")
-    done = {
-        name: _step(screen, words)
-        for name, words in (
-            ("inspect", ["inspect", str(log), *columns, "--html", page]),
-            ("harvest", ["harvest", str(log), *columns, "--by", "day", "-o", str(counts)]),
-            ("merge", ["merge", str(counts), "-o", str(total)]),
-        )
-    }
-    done["estimate"] = _estimate(screen, total, curves)
-    answers = {name: answer for name, (_, answer) in done.items()}
-    screen.answer({"log": str(log), "rows": made.rows, "clicks": made.clicks, **answers})
-    screen.say("", f"Open {page} in a browser.")
-    return max(code for code, _ in done.values())
+    done: dict[str, Any] = {}
+    codes = []
+    for name, words in _steps(folder, rows, seed):
+        try:
+            code, done[name] = _step(screen, words)
+        except RankdriftError as error:
+            # A log that is too small is a lesson as well: what it says about that is the demo.
+            screen.say(str(error))
+            code, done[name] = 1, {"error": str(error)}
+            codes.append(code)
+            break
+        codes.append(code)
+    screen.answer({"folder": str(folder), "rows": rows, **done})
+    if "report" in done:
+        page = folder / "report.html"
+        screen.say("", f"Open {page} in a browser. With a log of your own, begin with:")
+        screen.next("rankdrift", "inspect", "YOUR_LOG")
+    return max(code for code, name in zip(codes, done, strict=True) if name != "diagnose")
 
 
-def _estimate(screen: Screen, counts: Path, curves: Path) -> tuple[int, Any]:
-    """A small log may not bear an estimate; then what it says about that is the demo."""
-    try:
-        return _step(screen, ["estimate", str(counts), "--by", "platform", "-o", str(curves)])
-    except RankdriftError as error:
-        screen.say(str(error))
-        return 1, {"error": str(error)}
+def _steps(folder: Path, rows: int, seed: int) -> list[tuple[str, list[str]]]:
+    shop, later, days = str(folder / "log"), str(folder / "later"), str(folder / "days")
+    counts, curves = str(folder / "counts.parquet"), str(folder / "propensities.json")
+    biased, fair = str(folder / "biased.txt"), str(folder / "fair.txt")
+    judged = str(folder / "comparison.json")
+    truth, page = str(folder / "log" / "truth.json"), str(folder / "report.html")
+    made = [*SHOP, "--seed", str(seed)]
+    after = ["--days", str(LATER_DAYS), "--start", f"2024-01-{DAYS + 1:02}"]
+    log, test = f"{shop}/*.parquet", f"{later}/*.parquet"
+    look = str(folder / "inspect.html")
+    training = ["train", log, *QUERY, *SMALL]
+    return [
+        ("simulate", ["simulate", "market", "-o", shop, "--rows", str(rows), "--days", str(DAYS),
+                      *made]),
+        ("later", ["simulate", "market", "-o", later, "--rows", str(rows // 3), *after, *made]),
+        ("inspect", ["inspect", log, *QUERY, *COMPARABLE, "--html", look]),
+        ("harvest", ["harvest", log, *QUERY, *COMPARABLE, "--by", "day", "-o", days]),
+        ("merge", ["merge", days, "-o", counts]),
+        ("estimate", ["estimate", counts, "--by", "platform", "-o", curves]),
+        ("diagnose", ["diagnose", counts]),
+        ("biased", [*training, "-o", biased]),
+        ("fair", [*training, "--propensities", curves, "-o", fair]),
+        ("evaluate", ["evaluate", test, *QUERY, *SMALL, "--model", biased, "--model", fair,
+                      "--baseline", biased, "-o", judged]),
+        ("report", ["report", counts, curves, judged, truth, "-o", page]),
+    ]  # fmt: skip
 
 
 def _step(screen: Screen, words: list[str]) -> tuple[int, Any]:

@@ -1,5 +1,25 @@
-"""Made-up data whose true propensities are known, for demos, tests and benchmarks."""
+"""Made-up data whose true propensities are known, for demos, tests and benchmarks.
 
+appendix_d    pairs as in the paper's simulation, as a log or straight to Counts
+marketplace   a whole marketplace: a log that looks like a real one
+searches      a plain log, as large as asked
+replay        one's own counts with clicks made up anew
+"""
+
+from rankdrift.simulate.appendix_d import World, pairs, pairs_log
+from rankdrift.simulate.marketplace import Market, market
+from rankdrift.simulate.replay import Replay, like
 from rankdrift.simulate.searches import Searches, inverse_log, searches
 
-__all__ = ["Searches", "inverse_log", "searches"]
+__all__ = [
+    "Market",
+    "Replay",
+    "Searches",
+    "World",
+    "inverse_log",
+    "like",
+    "market",
+    "pairs",
+    "pairs_log",
+    "searches",
+]

@@ -1,85 +1,287 @@
-"""Pairs as in the paper's Appendix D, straight to Counts: a world whose truth is known.
+"""Pairs as in the paper's Appendix D: as a log, or straight to Counts.
 
 A pair's mean rank is uniform on 1 to `ranks`; its ranks are normal around it with a fifth of it as
-standard deviation; its click probability when seen, z, makes clicks rarer further down, so that
-click-through rates fall with rank as they do in shops; clicks follow Eq. (1), prob-click.
+standard deviation; its relevance z is drawn so that click-through rates by rank follow a given
+curve; clicks follow Eq. (1), prob-click. Usable are pairs at two ranks or more with a click.
 """
 
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankdrift.counts import ByRank, Comparisons, Counts, Pairs
-from rankdrift.funnel import Funnel, Used
+from rankdrift.counts import Counts
+from rankdrift.errors import BadOption
+from rankdrift.files import replacing
+from rankdrift.simulate.counting import count_pairs
+from rankdrift.simulate.searches import inverse_log
 
 Floats = NDArray[np.float64]
-_BATCH = 200_000
+Curve = Callable[[Floats], Floats] | ArrayLike
+
+FEWEST, MOST_AT_ONCE = 20_000, 250_000  # pairs drawn at a time; others would draw others
+MOST = 0.95  # mean z of a pair
+RELEVANCE = 0.1  # mean z at the top; deeper down it falls to half of that
+START = date(2024, 1, 1)
 
 
 @dataclass(frozen=True)
 class World:
+    """counts, and the truth behind them: propensities (R,) of ranks 1 to R."""
+
     counts: Counts
-    propensities: Floats  # (ranks,), the truth
+    propensities: Floats
 
 
-def appendix_d(ranks: int) -> Floats:
-    """p_i = min(1 / log i, 1), Eq. (13), prop-true."""
-    return np.minimum(1.0, 1 / np.log(np.maximum(np.arange(1, ranks + 1), 2)))
+@dataclass(frozen=True)
+class Drawn:
+    """Pairs: query (N,), rank (N, m), click (N, m)."""
+
+    query: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    click: NDArray[np.bool_]
 
 
 def pairs(
     n: int = 40_000,
     *,
     ranks: int = 500,
-    propensities: ArrayLike | None = None,
-    relevance: float = 0.1,
+    propensities: Curve | None = None,
+    ctr: Curve | None = None,
+    relevance: float = RELEVANCE,
     appearances: int = 2,
+    spread: float = 0.2,
     queries: int = 5_000,
     query_effect: float = 0.0,
     buckets: int = 64,
+    max_shown: int = 8,
     seed: int = 0,
 ) -> World:
-    """`n` usable pairs. `relevance` is the mean of z near the top; z falls with the mean rank to
-    about half. With `query_effect` the log of z varies between queries with that standard
-    deviation, so that clicks of one query go together."""
-    truth = appendix_d(ranks) if propensities is None else np.asarray(propensities, float)
-    rng = np.random.default_rng(seed)
-    bucket_of = rng.integers(0, buckets, queries)
-    effect = rng.normal(0.0, query_effect, queries) if query_effect else np.zeros(queries)
-    found: list[tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]] = []
-    have = 0
-    while have < n:
-        query = rng.integers(0, queries, _BATCH)
-        mean = rng.uniform(1, ranks, _BATCH)
-        rank = np.rint(rng.normal(mean[:, None], mean[:, None] / 5, (_BATCH, appearances)))
-        inside = ((rank >= 1) & (rank <= ranks)).all(axis=1) & (rank.min(axis=1) < rank.max(axis=1))
-        level = relevance / (1 + np.log(mean) / np.log(ranks)) * np.exp(effect[query])
-        z = np.minimum(rng.beta(1, 1 / np.minimum(level, 0.9) - 1), 1.0)
-        shown = rank[inside].astype(np.int64)
-        click = rng.random(shown.shape) < truth[shown - 1] * z[inside, None]
-        keep = click.any(axis=1)
-        keep[np.flatnonzero(keep)[n - have :]] = False
-        found.append((shown[keep], click[keep], bucket_of[query[inside][keep]]))
-        have += int(keep.sum())
-    shown, click, bucket = (np.concatenate(part) for part in zip(*found, strict=True))
-    codes = np.sort(2 * shown + click, axis=1)
-    zero = np.zeros(n, np.int32)
-    by_rank = ByRank(
-        segment=np.zeros(ranks, np.int32),
-        rank=np.arange(1, ranks + 1, dtype=np.int32),
-        impressions=np.bincount(shown.ravel(), minlength=ranks + 1)[1:],
-        clicks=np.bincount(shown[click], minlength=ranks + 1)[1:],
+    """`n` usable pairs, straight to Counts.
+
+    Of pairs without a click only the appearances by rank are made up, at their expected numbers:
+    nothing else of them is ever counted.
+
+    propensities: p of ranks 1 to `ranks`, an array or a function of ranks; by default the paper's
+    min(1 / log i, 1). ctr: the click-through rates to follow, the same way; by default p times a
+    relevance that is `relevance` at the top and half of it at the bottom. spread: deviation of a
+    pair's ranks as a share of its mean rank. query_effect: deviation between queries of log z,
+    so that clicks of one query go together.
+    """
+    world = Recipe.make(
+        n, ranks, propensities, ctr, relevance, appearances, spread, queries, query_effect, seed
     )
-    rows, clicks = int(shown.size), int(click.sum())
-    counts = Counts(
-        pairs=Pairs(zero, bucket, zero, codes, np.ones(n, np.int64)),
-        comparisons=Comparisons.empty(),
-        by_rank=by_rank,
-        funnel=Funnel(rows, clicks, {}, Used(rows, clicks, n)),
-        buckets=buckets,
-        max_rank=ranks,
-        max_shown=max(appearances, 2),
-        options={"simulated": "pairs", "seed": seed},
+    bucket_of = np.random.default_rng([seed, queries]).integers(0, buckets, queries)
+    drawn, unclicked = world.clicked()
+    counts = count_pairs(
+        drawn.rank, drawn.click, bucket_of[drawn.query], buckets=buckets, max_rank=ranks,
+        max_shown=max_shown, unclicked=unclicked, options={"simulated": "pairs", "seed": seed},
+    )  # fmt: skip
+    return World(counts, world.p)
+
+
+def pairs_log(
+    path: str | os.PathLike[str],
+    n: int = 40_000,
+    *,
+    ranks: int = 500,
+    propensities: Curve | None = None,
+    ctr: Curve | None = None,
+    relevance: float = RELEVANCE,
+    appearances: int = 2,
+    spread: float = 0.2,
+    queries: int = 5_000,
+    query_effect: float = 0.0,
+    days: int = 4,
+    seed: int = 0,
+) -> Floats:
+    """The same pairs, clicked or not, as one Parquet log: query, doc, day, rank, click.
+
+    Returns the true propensities (R,). A pair's appearances are on one day.
+    """
+    world = Recipe.make(
+        n, ranks, propensities, ctr, relevance, appearances, spread, queries, query_effect, seed
     )
-    return World(counts, truth)
+    if not days >= 1:
+        raise BadOption(f"days is {days}, but there must be at least 1.")
+    import duckdb
+
+    with replacing(path) as part, duckdb.connect(config={"threads": 1}) as database:
+        database.execute("SET enable_progress_bar = false")
+        database.execute(
+            "CREATE TABLE log (query BIGINT, doc BIGINT, day INTEGER, rank SMALLINT, click TINYINT)"
+        )
+        first = 0
+        for drawn in world.batches():
+            doc = first + np.arange(len(drawn.query))
+            first += len(doc)
+            many = drawn.rank.shape[1]
+            rows = {
+                "query": np.repeat(drawn.query, many),
+                "doc": np.repeat(doc, many),
+                "day": np.repeat(doc % days, many),
+                "rank": drawn.rank.ravel(),
+                "click": drawn.click.ravel(),
+            }
+            database.register("rows", rows)
+            database.execute("INSERT INTO log BY NAME FROM rows")
+        target = str(part).replace("'", "''")
+        database.execute(
+            "COPY (SELECT query, doc, $1::DATE + day AS day, rank, click FROM log ORDER BY day,"
+            f" doc) TO '{target}' (FORMAT parquet, COMPRESSION zstd)",
+            [START],
+        )
+    return world.p
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What pairs are drawn from; `make` works it out from the options of `pairs`."""
+
+    n: int
+    batch: int  # pairs drawn at a time
+    p: Floats
+    level: Floats  # (R,) mean z of pairs whose mean rank is this
+    appearances: int
+    spread: float
+    effect: Floats  # (Q,) of log z
+    seed: int
+
+    @staticmethod
+    def make(
+        n: int,
+        ranks: int,
+        propensities: Curve | None,
+        ctr: Curve | None,
+        relevance: float,
+        appearances: int,
+        spread: float,
+        queries: int,
+        query_effect: float,
+        seed: int,
+    ) -> Recipe:
+        for name, value, least in (("n", n, 1), ("ranks", ranks, 2), ("queries", queries, 1),
+                                   ("appearances", appearances, 2)):  # fmt: skip
+            if not value >= least:
+                raise BadOption(f"{name} is {value}, but there must be at least {least}.")
+        if not spread > 0 or not query_effect >= 0:
+            raise BadOption("spread must be above 0, and query_effect 0 or more.")
+        p = _values("propensities", inverse_log if propensities is None else propensities, ranks)
+        place = np.arange(1.0, ranks + 1)
+        if ctr is None:
+            level = relevance / (1 + np.log(place) / np.log(ranks))
+        else:
+            level = _values("ctr", ctr, ranks) / p
+        if not (level.min() > 0 and level.max() < 1):
+            raise BadOption(
+                f"Mean relevance would reach {level.max():.3g} at rank {level.argmax() + 1}, but "
+                "it is a chance below 1: click-through rates must be below the propensities."
+            )
+        effect = np.random.default_rng([seed, 1]).normal(0.0, query_effect, queries)
+        batch = min(max(10 * n, FEWEST), MOST_AT_ONCE)
+        return Recipe(n, batch, p, level, appearances, spread, effect, seed)
+
+    def batches(self) -> Iterator[Drawn]:
+        """Until there are n usable pairs; the last batch ends with the last of them."""
+        random = np.random.default_rng([self.seed, 0])
+        have = tried = 0
+        while have < self.n:
+            query, rank, level = self.appear(random)
+            # Beta(1, 1 / level - 1), whose mean is level, by its inverse.
+            z = 1 - random.random(self.batch) ** (level / (1 - level))
+            click = random.random(rank.shape) < self.p[rank - 1] * z[:, None]
+            usable = np.flatnonzero(click.any(axis=1) & (rank.min(axis=1) < rank.max(axis=1)))
+            tried += self.batch
+            self.give_up(have + len(usable), tried)
+            end = int(usable[self.n - have - 1]) + 1 if have + len(usable) >= self.n else self.batch
+            have += int((usable < end).sum())
+            yield Drawn(query[:end], rank[:end], click[:end])
+
+    def clicked(self) -> tuple[Drawn, NDArray[np.int64]]:
+        """Pairs with a click only, n of them usable; and by rank, from 0 on, how often pairs
+        without a click appear beside them.
+
+        A pair with ranks r_k has a click with probability E[1 − Π (1 − p_k z)]. To draw such
+        pairs and no others: take the ranks with chance E[z] Σ p_k / most; then z from its law
+        times z, one clicked appearance in proportion to p, the others by Eq. (1); and take that
+        with chance 1 over its number of clicks. What results has the law of z and clicks given
+        ranks, times 1 for clicks there are any, which was to be drawn.
+        """
+        random = np.random.default_rng([self.seed, 0])
+        top = min(float(self.level.max() * np.exp(self.effect.max())), MOST)
+        most = top * self.appearances * float(self.p.max())
+        parts: list[Drawn] = []
+        appeared = np.zeros(len(self.p) + 1)
+        have = tried = 0
+        while have < self.n:
+            query, rank, level = self.appear(random)
+            p = self.p[rank - 1]
+            taken = np.flatnonzero(random.random(self.batch) * most < level * p.sum(axis=1))
+            p, share = p[taken], level[taken]
+            z = random.beta(2, 1 / share - 1)[:, None]
+            click = random.random(p.shape) < p * z
+            upto = np.cumsum(p, axis=1)
+            first = (random.random((len(p), 1)) * upto[:, -1:] >= upto).sum(axis=1)
+            click[np.arange(len(p)), first] = True
+            kept = random.random(len(p)) * click.sum(axis=1) < 1
+            taken, click = taken[kept], click[kept]
+            usable = rank[taken].min(axis=1) < rank[taken].max(axis=1)
+            place = np.flatnonzero(usable)
+            tried += self.batch
+            self.give_up(have + len(place), tried)
+            end = len(taken)
+            if have + len(place) >= self.n:
+                end = int(place[self.n - have - 1]) + 1
+            upto_end = self.batch if end == len(taken) else int(taken[end - 1]) + 1
+            appeared += np.bincount(rank[:upto_end].ravel(), minlength=len(appeared))
+            have += int((place < end).sum())
+            parts.append(Drawn(query[taken[:end]], rank[taken[:end]], click[:end]))
+        drawn = Drawn(
+            np.concatenate([part.query for part in parts]),
+            np.concatenate([part.rank for part in parts]),
+            np.concatenate([part.click for part in parts]),
+        )
+        own = np.bincount(drawn.rank.ravel(), minlength=len(appeared))
+        # A draw here stands for 1 / most draws of pairs clicked or not.
+        return drawn, np.maximum(np.rint(appeared / most).astype(np.int64) - own, 0)
+
+    def appear(
+        self, random: np.random.Generator
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+        """query (B,), rank (B, m) and mean z (B,) of a batch of pairs."""
+        ranks = len(self.p)
+        query = random.integers(0, len(self.effect), self.batch)
+        mean = random.uniform(1, ranks, self.batch)
+        each = np.repeat(mean, self.appearances)
+        rank = np.rint(each * (1 + self.spread * random.standard_normal(len(each))))
+        outside = np.flatnonzero((rank < 1) | (rank > ranks))
+        while len(outside):  # drawn again: the normal distribution, cut off at both ends
+            again = random.standard_normal(len(outside))
+            rank[outside] = np.rint(each[outside] * (1 + self.spread * again))
+            outside = outside[(rank[outside] < 1) | (rank[outside] > ranks)]
+        level = np.interp(mean, np.arange(1.0, ranks + 1), self.level)
+        if self.effect.any():
+            level = np.minimum(level * np.exp(self.effect[query]), MOST)
+        return query, rank.astype(np.int64).reshape(self.batch, -1), level
+
+    def give_up(self, usable: int, tried: int) -> None:
+        if tried >= 2_000_000 and usable / tried < 1e-5:
+            raise BadOption(
+                f"Only {usable:,} of {tried:,} pairs drawn are usable, so {self.n:,} would take "
+                "too long. Use higher click rates or a wider spread."
+            )
+
+
+def _values(name: str, curve: Curve, ranks: int) -> Floats:
+    place = np.arange(1.0, ranks + 1)
+    found = np.asarray(curve(place) if callable(curve) else curve, dtype=float)
+    if found.shape != (ranks,):
+        raise BadOption(f"{name} must have one number for each of {ranks} ranks.")
+    if not (np.isfinite(found).all() and found.min() > 0 and found.max() <= 1):
+        raise BadOption(f"{name} must lie above 0 and be at most 1 at every rank.")
+    return found

@@ -1,0 +1,276 @@
+"""rankdrift simulate pairs, market and like"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rankdrift.cli.output import check_file
+from rankdrift.cli.screen import Screen, talking
+from rankdrift.errors import BadOption
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from rankdrift.simulate import Replay
+
+SHARE: dict[str, Any] = {"default": 0.0, "show_default": True, "metavar": "SHARE"}
+
+
+@click.group()
+def simulate() -> None:
+    """Make up data whose true propensities are known.
+
+    \b
+        rankdrift simulate market -o market/            a log that looks like a real one
+        rankdrift simulate pairs -o counts.parquet      the paper's simulation
+        rankdrift simulate like counts.parquet          could my data recover its curve?
+
+    Each takes --json and --quiet.
+    """
+
+
+def seeded(command: Any) -> Any:
+    told = "Another makes other data; the same, the same bytes."
+    return click.option("--seed", default=1, show_default=True, metavar="N", help=told)(command)
+
+
+@simulate.command()
+@click.option("-o", "--output", default="market", show_default=True, metavar="FOLDER")
+@click.option("--rows", default=1_000_000, show_default=True, metavar="N", help="Results shown.")
+@click.option("--days", default=4, show_default=True, metavar="N", help="A file each.")
+@click.option("--queries", default=500, show_default=True, metavar="N", help="To be searched for.")
+@click.option("--users", default=20_000, show_default=True, metavar="N", help="Who search.")
+@click.option("--start", default="2024-01-01", show_default=True, metavar="DAY", help="The first.")
+@click.option(
+    "--click-rate",
+    default=0.065,
+    show_default=True,
+    metavar="RATE",
+    help="Mean chance of a click on a query's best item when it is looked at.",
+)
+@click.option(
+    "--auctions", default=0.12, show_default=True, metavar="SHARE", help="Items by auction."
+)
+@click.option(
+    "--price-changes",
+    default=0.05,
+    show_default=True,
+    metavar="SHARE",
+    help="Items that cut their price on a day.",
+)
+@click.option("--randomised", help="Searches with the top in random order.", **SHARE)
+@click.option("--bots", help="Sessions that are no person's.", **SHARE)
+@click.option("--duplicates", help="Rows logged twice.", **SHARE)
+@click.option("--features/--no-features", default=True, help="Write 25 ranking features.")
+@click.option("--labels", is_flag=True, help="Write the true relevance of each row.")
+@seeded
+@talking
+def market(screen: Screen, output: str, **options: Any) -> int:
+    """Make up the log of a whole marketplace.
+
+    One Parquet file a day, and truth.json with the true propensities. Queries have keywords, a
+    category and aspects; items have prices that change, auctions that end and seasons; users
+    search on the web and on mobile, with several sorts. Items drift between ranks as popularity
+    changes and others are sold.
+    """
+    check_file(str(Path(output) / "truth.json"))
+    from rankdrift.cli.screen import join
+    from rankdrift.simulate import market
+
+    made = market(output, **options)
+    days = [str(path) for path in made.paths]
+    screen.text(f"{made.rows:,} results shown, {made.clicks:,} of them clicked, in {output}")
+    screen.answer({
+        "folder": output, "files": days, "truth": str(made.truth), "rows": made.rows,
+        "clicks": made.clicks, "options": options,
+    })  # fmt: skip
+    command = [
+        "rankdrift", "harvest", str(Path(output) / "*.parquet"),
+        "--query", "keywords,category,aspects", "--same", "price", "--segment", "platform",
+        "--day", "day", "--where", "sort = 'best_match' AND NOT auction", "-o", "counts.parquet",
+    ]  # fmt: skip
+    screen.say("", f"The truth is in {made.truth}.", f"Next: {join(command)}")
+    return 0
+
+
+@simulate.command()
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", help="Counts, or with --log a Parquet log."
+)
+@click.option("--log", is_flag=True, help="Write every appearance, clicked or not, not counts.")
+@click.option("--pairs", "n", default=40_000, show_default=True, metavar="N", help="Usable ones.")
+@click.option("--ranks", default=500, show_default=True, metavar="N", help="Results in all.")
+@click.option(
+    "--propensities",
+    metavar="FILE",
+    help="True curve, as estimate writes it.  [default: min(1 / log rank, 1), as in the paper]",
+)
+@click.option(
+    "--relevance",
+    default=0.1,
+    show_default=True,
+    metavar="RATE",
+    help="Mean chance of a click at the top when looked at; half of it at the bottom.",
+)
+@click.option(
+    "--ctr",
+    metavar="FILE",
+    help="Click-through rates to follow: a CSV file with the columns rank and ctr.",
+)
+@click.option("--appearances", default=2, show_default=True, metavar="N", help="Of each pair.")
+@click.option(
+    "--spread",
+    default=0.2,
+    show_default=True,
+    metavar="SHARE",
+    help="Deviation of a pair's ranks, as a share of their mean.",
+)
+@click.option("--queries", default=5_000, show_default=True, metavar="N", help="Of the pairs.")
+@click.option(
+    "--query-effect",
+    default=0.0,
+    show_default=True,
+    metavar="N",
+    help="Deviation of log relevance between queries.",
+)
+@seeded
+@talking
+def pairs(
+    screen: Screen,
+    output: str,
+    log: bool,
+    n: int,
+    ranks: int,
+    propensities: str | None,
+    ctr: str | None,
+    **options: Any,
+) -> int:
+    """Make up pairs as in the paper's Appendix D.
+
+    A pair's mean rank is uniform, its two ranks are normal around it, and clicks follow the
+    position-based model. Only pairs at two ranks with a click count.
+    """
+    check_file(output)
+    from rankdrift import simulate as made_up
+
+    truth = _curve(propensities, ranks) if propensities else None
+    rates = _click_rates(ctr, ranks) if ctr else None
+    chosen = {"ranks": ranks, "propensities": truth, "ctr": rates, **options}
+    if log:
+        p = made_up.pairs_log(output, n, **chosen)
+        screen.text(f"A log of {n:,} usable pairs and of those beside them is in {output}")
+        follow = ["rankdrift", "harvest", output, "-o", "counts.parquet"]
+    else:
+        world = made_up.pairs(n, **chosen)
+        p = world.propensities
+        world.counts.save(output)
+        screen.text(f"{n:,} pairs with {world.counts.n_clicks:,} clicks are in {output}")
+        follow = ["rankdrift", "estimate", output]
+    screen.answer({"file": output, "pairs": n, "truth": (p / p[0]).tolist(), **options})
+    screen.next(*follow)
+    return 0
+
+
+@simulate.command()
+@click.argument("file", metavar="COUNTS")
+@click.option("--replays", default=100, show_default=True, metavar="N", help="More tell better.")
+@click.option(
+    "--curve", default="loglog", show_default=True, help="As of estimate: direct, loglog, auto, …"
+)
+@click.option(
+    "--truth", metavar="FILE", help="The true curve.  [default: what the counts themselves give]"
+)
+@click.option("--clicks", type=click.Choice(["every", "single"]), default="every",
+              show_default=True, help="As of estimate.")  # fmt: skip
+@click.option("--errors", type=click.Choice(["buckets", "model", "bootstrap"]), default="buckets",
+              show_default=True, help="As of estimate.")  # fmt: skip
+@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@seeded
+@talking
+def like(screen: Screen, file: str, truth: str | None, **options: Any) -> int:
+    """Could my data recover this curve?
+
+    The clicks of COUNTS are drawn anew, at the same ranks and the same click rates, from a known
+    curve, and estimated, many times. What comes back shows bias, error and honesty of the
+    intervals by block of ranks. Pairs are drawn independently of each other. Exits with 1 if the
+    curve does not come back.
+    """
+    from rankdrift.counts import Counts
+    from rankdrift.propensities import Propensities
+    from rankdrift.simulate import like
+
+    counts = Counts.load(file)
+    found = like(
+        counts,
+        truth=Propensities.load(truth) if truth else None,
+        progress=_counting(screen),
+        **options,
+    )
+    screen.show(replay_report(found))
+    screen.answer({"counts": file, **found.to_dict()})
+    return 0 if found.verdict in ("close", "useful") else 1
+
+
+def replay_report(found: "Replay") -> "Group":
+    from rich.console import Group
+
+    from rankdrift.report.text import empty_table, heading, line
+    from rankdrift.report.words import rank_words
+    from rankdrift.simulate.replay import VERDICTS
+
+    table = empty_table(
+        ["ranks"], ["bias", "±", "error", "claimed", f"{found.level:.0%} covers", "", ""]
+    )
+    for block in found.blocks:
+        table.add_row(
+            rank_words(block.first, block.last), f"{block.bias:+.3f}", f"{block.bias_error:.3f}",
+            f"{block.rmse:.3f}", f"{block.predicted:.3f}",
+            "–" if block.coverage is None else f"{block.coverage:.1%}", "", block.verdict,
+        )  # fmt: skip
+    words = [f"Overall the curve {VERDICTS[found.verdict]}."]
+    words += [f"{many:,} of {found.replays:,} failed: {why}" for why, many in found.failed.items()]
+    return Group(
+        heading(f"{found.replays:,} replays: log p relative to rank {found.truth.reference}"),
+        table,
+        *(line(text) for text in words),
+        line("error: root mean square; claimed: mean standard error of the estimates", "dim"),
+    )
+
+
+def _counting(screen: Screen) -> Any:
+    def told(number: int, replays: int) -> None:
+        if screen.lively and number % max(replays // 10, 1) == 0:
+            screen.say(f"{number:,} of {replays:,} replays done")
+
+    return told
+
+
+def _curve(path: str, ranks: int) -> Any:
+    import numpy as np
+
+    from rankdrift.propensities import Propensities
+
+    found = Propensities.load(path).at(np.arange(1, ranks + 1))
+    return found / max(float(found.max()), 1.0)
+
+
+def _click_rates(path: str, ranks: int) -> Any:
+    """By linear interpolation between the ranks that the file has."""
+    import csv
+
+    import numpy as np
+
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+        given = sorted((int(row["rank"]), float(row["ctr"])) for row in rows)
+    except (KeyError, TypeError, ValueError, UnicodeDecodeError):
+        given = []
+    if not given or given[0][0] > 1 or given[-1][0] < ranks:
+        raise BadOption(
+            f"{path!r} does not tell the click-through rates of ranks 1 to {ranks}. Give a CSV "
+            "file with the columns rank and ctr, from rank 1 to the deepest."
+        )
+    at, rates = zip(*given, strict=True)
+    return np.interp(np.arange(1, ranks + 1), at, rates)

@@ -1,0 +1,195 @@
+"""Real features and labels, made-up clicks: rankers judged by labels that people gave.
+
+A ranking set in SVMlight's form (LightGBM's example has 201 training and 50 test queries). A weak
+ranker, learnt from a few labelled queries, shows each query's docs many times in an order that
+drifts; clicks follow Eq. (1), prob-click, with propensity 1 / rank and relevance from the label.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.errors import BadLog
+from rankdrift.estimation import estimate
+from rankdrift.harvesting import harvest
+from rankdrift.log import read_log
+from rankdrift.matrix import Matrix
+from rankdrift.propensities import Floats, Propensities
+from rankdrift.rank.measures import measures
+from rankdrift.rank.training import train
+from rankdrift.reproduce.table import (
+    EM,
+    MODELS,
+    ORACLE,
+    OURS,
+    trained,
+    true_curve,
+)
+
+DAYS = 10  # that these are spread over
+KNOWN = 0.05  # share of training queries whose labels the weak ranker knows
+DRIFT = 0.5  # deviation of its score from search to search, in deviations of the score
+NOISE = 0.1  # chance of a click on what is irrelevant, once seen
+BEST = 4  # the highest label
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """x (N, F); label (N,) 0 to 4; query (N,) from 0, rows of a query together."""
+
+    x: NDArray[np.float32]
+    label: NDArray[np.int64]
+    query: NDArray[np.int64]
+
+    @property
+    def gain(self) -> Floats:
+        return np.exp2(self.label.astype(np.float64)) - 1
+
+    @property
+    def relevance(self) -> Floats:
+        """P(click | seen)."""
+        return NOISE + (1 - NOISE) * self.gain / (2.0**BEST - 1)
+
+
+def read_svmlight(path: str | os.PathLike[str], features: int | None = None) -> Labelled:
+    """A file of `label index:value …`, with the sizes of queries in a `.query` beside it."""
+    file = Path(path)
+    beside = file.with_name(file.name.removesuffix(".gz") + ".query")
+    try:
+        text = file.read_bytes()
+        text = gzip.decompress(text) if file.suffix == ".gz" else text
+        rows = [line.split() for line in text.decode().splitlines() if line.strip()]
+        sizes = [int(line) for line in beside.read_text().split()]
+    except OSError as error:
+        raise BadLog(f"Cannot read the ranking set {str(file)!r}: {error}.") from None
+    if sum(sizes) != len(rows):
+        raise BadLog(f"{file.name} has {len(rows):,} rows, but its queries {sum(sizes):,}.")
+    cells = [cell.split(":") for row in rows for cell in row[1:]]
+    lines = np.repeat(np.arange(len(rows)), [len(row) - 1 for row in rows])
+    columns = np.array([int(column) for column, _ in cells])
+    x = np.zeros((len(rows), features or int(columns.max()) + 1), np.float32)
+    inside = columns < x.shape[1]
+    values = np.array([float(value) for _, value in cells])
+    x[lines[inside], columns[inside]] = values[inside]
+    label = np.array([int(float(row[0])) for row in rows])
+    return Labelled(x, label, np.repeat(np.arange(len(sizes)), sizes))
+
+
+def reproduce_real(
+    train_file: str | os.PathLike[str],
+    test_file: str | os.PathLike[str],
+    *,
+    seeds: Sequence[int] = (1, 2, 3),
+    models: Sequence[str] = MODELS,
+    trees: int = 100,
+    searches: int = 40,
+    threads: int | None = None,
+    say: Callable[[str], None] | None = None,
+) -> dict[str, list[float]]:
+    """Show each query in `searches` searches, train every one of `models` on the clicks, and judge
+    by labels: the NDCG of the test queries by model, a value for each seed. "labels" is a ranker
+    that learnt from the labels themselves, "shown" the weak ranker."""
+    learn = read_svmlight(train_file)
+    test = read_svmlight(test_file, learn.x.shape[1])
+    found: dict[str, list[float]] = {}
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        weak = _weak_ranker(learn, rng)
+        found.setdefault("shown", []).append(judge(test, test.x @ weak))
+        rows, curves = _clicks(learn, weak, searches, rng, EM in models, threads)
+        options: dict[str, Any] = {"trees": trees, "seed": seed, "threads": threads}
+        for model in models:
+            if say:
+                say(f"Seed {seed}: training {model}.")
+            made = trained(model, rows.only_clicked(), curves.get(model), options)
+            found.setdefault(model, []).append(judge(test, made.predict(test.x)))
+        best = train(_every_label(learn), name="labels", **options)
+        found.setdefault("labels", []).append(judge(test, best.predict(test.x)))
+    return found
+
+
+def judge(data: Labelled, score: Floats) -> float:
+    """NDCG by the labels."""
+    n = len(data.label)
+    matrix = Matrix.from_arrays(
+        data.x, rank=np.ones(n), click=np.zeros(n), query=data.query, relevance=data.gain
+    )
+    return measures(matrix, score, None)["true NDCG"].value
+
+
+def _every_label(data: Labelled) -> Matrix:
+    """As many clicks as there are relevant docs, without position bias: one list for each level
+    of label, in which all docs of that level or above are clicked."""
+    parts = [(data.label >= level, level) for level in range(1, BEST + 1)]
+    n = len(data.label)
+    return Matrix.from_arrays(
+        np.tile(data.x, (BEST, 1)), rank=np.ones(BEST * n),
+        click=np.concatenate([mask for mask, _ in parts]),
+        query=np.tile(data.query, BEST),
+        search=np.concatenate([data.query + level * (data.query[-1] + 1) for _, level in parts]),
+    )  # fmt: skip
+
+
+def _weak_ranker(data: Labelled, rng: np.random.Generator) -> Floats:
+    """Ridge regression of the gain on the features, from a few queries."""
+    queries = data.query[-1] + 1
+    known = np.isin(data.query, rng.choice(queries, max(2, round(KNOWN * queries)), replace=False))
+    x, y = data.x[known].astype(float), data.gain[known]
+    x, y = x - x.mean(axis=0), y - y.mean()
+    return np.asarray(np.linalg.solve(x.T @ x + len(y) * np.eye(x.shape[1]), x.T @ y))
+
+
+def _clicks(
+    data: Labelled,
+    weak: Floats,
+    searches: int,
+    rng: np.random.Generator,
+    with_em: bool,
+    threads: int | None,
+) -> tuple[Matrix, dict[str, Propensities]]:
+    """The rows shown with their clicks, and the propensities that each model is to use."""
+    rows = np.tile(np.arange(len(data.label)), searches)
+    search = np.repeat(np.arange(searches), len(data.label)) * (data.query[-1] + 1)
+    search += data.query[rows]
+    score = data.x @ weak
+    noisy = score[rows] / score.std() + DRIFT * rng.normal(size=len(rows))
+    order = np.lexsort((-noisy, search))
+    rows, search = rows[order], search[order]
+    starts = np.searchsorted(search, search)
+    rank = np.arange(len(rows)) - starts + 1
+    click = rng.random(len(rows)) < data.relevance[rows] / rank
+    matrix = Matrix.from_arrays(
+        data.x[rows], rank=rank, click=click, query=data.query[rows], search=search
+    )
+    curves = {
+        OURS: _estimated(data.query[rows], rows, search, rank, click),
+        ORACLE: true_curve(1 / np.arange(1.0, rank.max() + 1)),
+    }
+    if with_em:
+        from rankdrift.baselines.em_features import regression_em
+
+        curves[EM] = regression_em(matrix, bootstrap=0, threads=threads)
+    return matrix, curves
+
+
+def _estimated(query: Any, doc: Any, search: Any, rank: Any, click: Any) -> Propensities:
+    """By the usual way: a log, counted, and the curve that its counts tell."""
+    day = 20240101 + search // (query.max() + 1) % DAYS
+    columns = {"query": query, "doc": doc, "search": search, "rank": rank, "click": click,
+               "day": day}  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="rankdrift-real-") as folder:
+        path = f"{folder}/log.parquet"
+        with duckdb.connect() as connection:
+            connection.register("rows", {k: np.asarray(v, np.int64) for k, v in columns.items()})
+            connection.execute(f"COPY (FROM rows) TO '{path}' (FORMAT parquet)")
+        return estimate(harvest(read_log(path)), errors="model")

@@ -1,0 +1,327 @@
+"""Table 1 of the paper on a made-up marketplace: rankers trained with and without propensities,
+judged at fixed ranks, and by the truth, which the paper could not know.
+
+The market's settings are its defaults, and sizes are the paper's: nothing here was chosen by
+what comes out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankdrift.errors import BadOption, did_you_mean
+from rankdrift.estimation import estimate
+from rankdrift.files import write_text
+from rankdrift.harvesting import harvest
+from rankdrift.log import Log, read_log
+from rankdrift.matrix import Matrix
+from rankdrift.matrix_reading import read_matrix
+from rankdrift.propensities import Floats, Propensities
+from rankdrift.rank.comparison import Comparison
+from rankdrift.rank.evaluation import evaluate
+from rankdrift.rank.ranker import Ranker
+from rankdrift.rank.training import train
+from rankdrift.reproduce.rivals import lightgbm_positions, xgboost_unbiased
+from rankdrift.simulate import market
+
+# Improvement of AUC in percent by rank: (over biased, its deviation, over EM, its deviation).
+PAPER = {
+    1: (3.4, 1.0, 1.0, 0.4), 2: (2.4, 1.1, 0.6, 0.4), 4: (4.2, 1.2, 0.7, 0.4),
+    8: (3.3, 1.3, 1.2, 0.5), 16: (6.8, 1.7, 1.1, 0.6), 32: (0.8, 1.8, 0.8, 0.7),
+}  # fmt: skip
+BIASED, EM, OURS, ORACLE = "biased", "EM", "ours", "oracle"
+POSITIONS, UNBIASED = "LightGBM positions", "XGBoost unbiased"
+MODELS = (BIASED, EM, OURS, ORACLE, POSITIONS, UNBIASED)
+ENDINGS = (".json", ".txt", ".tex")
+TEST_START, TRAIN_START = "2024-01-05", "2024-01-01"
+WHERE = "sort = 'best_match' AND NOT auction AND platform = 'web'"
+
+
+@dataclass(frozen=True)
+class Size:
+    """Searches to train on (with a click) and to test on, four days each; rows of all platforms
+    and sorts that hold so many, the market's queries, and the deepest rank that is read:
+    the few clicks below it cost more time than all above."""
+
+    train: int
+    test: int
+    train_rows: int
+    test_rows: int
+    queries: int
+    max_rank: int = 100
+    bootstrap: int = 1000
+    trees: int = 100
+
+
+SIZES = {
+    "paper": Size(40_000, 10_000, 16_000_000, 3_000_000, 10_000),
+    "small": Size(10_000, 5_000, 4_000_000, 1_500_000, 2_500),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One seed: the propensities that models were trained with, and how the models did."""
+
+    seed: int
+    propensities: Mapping[str, Propensities]
+    comparison: Comparison
+
+
+@dataclass(frozen=True)
+class Table:
+    """Runs of several seeds; numbers are means over seeds, ± the deviation of one seed."""
+
+    size: Size
+    runs: tuple[Run, ...]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return self.runs[0].comparison.models
+
+    def improvements(self, model: str, baseline: str, rank: int | None) -> Floats:
+        """(S, 2): mean and bootstrap deviation of each seed, in percent; NaN where there is a
+        gap."""
+        found = [run.comparison.improvement(model, baseline, rank) for run in self.runs]
+        return np.array([(100 * i.mean, 100 * i.sd) if i else (np.nan, np.nan) for i in found])
+
+    def measure(self, name: str, model: str) -> Floats:
+        """(S,): by seed."""
+        return np.array([
+            next(m for m in run.comparison.measures if m.name == name).value[model]
+            for run in self.runs
+        ])  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        base = [b for b in (BIASED, EM) if b in self.models]
+        return {
+            "size": vars(self.size),
+            "seeds": [run.seed for run in self.runs],
+            "paper": {str(rank): list(numbers) for rank, numbers in PAPER.items()},
+            "ours": {
+                b: {str(rank or "all"): _plain(self.improvements(OURS, b, rank))
+                    for rank in (*PAPER, None)}
+                for b in base
+            },
+            "over biased, all ranks": {
+                m: _plain(self.improvements(m, BIASED, None)) for m in self.models if m != BIASED
+            },
+            **{name: {m: _plain(self.measure(name, m)) for m in self.models}
+               for name in ("true NDCG", "true DCG")},
+            "runs": [run.comparison.to_dict() for run in self.runs],
+        }  # fmt: skip
+
+    def to_text(self) -> str:
+        """The table beside the paper's, and the truth below."""
+        return "\n".join([*_beside(self), "", *_truth(self)]) + "\n"
+
+
+def reproduce_table(
+    *,
+    size: str | Size = "paper",
+    seeds: Sequence[int] = (1, 2, 3),
+    models: Sequence[str] = MODELS,
+    folder: str | Path | None = None,
+    threads: int | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Table:
+    """Make a market for each seed, estimate, train every one of `models`, and judge them.
+
+    `size`: "paper" (40,000 training searches with a click, 10,000 test searches) or "small".
+    Logs are made in `folder`, or somewhere that is removed afterwards.
+    """
+    if isinstance(size, str):
+        if size not in SIZES:
+            raise BadOption(f"No size {size!r}.{did_you_mean(size, SIZES)} There are "
+                            f"{', '.join(SIZES)}.")  # fmt: skip
+        size = SIZES[size]
+    for model in models:
+        if model not in MODELS:
+            raise BadOption(f"No model {model!r}.{did_you_mean(model, MODELS)} There are "
+                            f"{', '.join(MODELS)}.")  # fmt: skip
+    if not {BIASED, OURS} <= set(models):
+        raise BadOption(f"The table needs the models {BIASED!r} and {OURS!r}.")
+    if not seeds:
+        raise BadOption("Give one seed or more.")
+    told = say or (lambda _: None)
+    runs = []
+    for seed in seeds:
+        with tempfile.TemporaryDirectory(prefix="rankdrift-table-", dir=folder) as scratch:
+            runs.append(_run(Path(scratch), size, seed, models, threads, told))
+    return Table(size, tuple(runs))
+
+
+def is_ours_better(table: Table) -> bool:
+    """Than the biased model, by the true NDCG of every seed, beyond what samples of queries do."""
+    return all(
+        measure.improvements[OURS, BIASED].mean > 0
+        and measure.improvements[OURS, BIASED].is_more_than_luck
+        for run in table.runs
+        for measure in run.comparison.measures
+        if measure.name == "true NDCG"
+    )
+
+
+def save_table(table: Table, path: str | os.PathLike[str]) -> None:
+    """Write .json, which holds everything, .txt, or .tex."""
+    forms: dict[str, Callable[[], str]] = {
+        ".json": lambda: json.dumps(table.to_dict(), indent=1, allow_nan=False) + "\n",
+        ".txt": table.to_text,
+        ".tex": lambda: _latex(table),
+    }
+    write_text(path, forms[check_ending(path)]())
+
+
+def check_ending(path: str | os.PathLike[str]) -> str:
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise BadOption(f"The table is written as {', '.join(ENDINGS)}, not {ending!r}.")
+    return ending
+
+
+def _run(
+    folder: Path,
+    size: Size,
+    seed: int,
+    models: Sequence[str],
+    threads: int | None,
+    say: Callable[[str], None],
+) -> Run:
+    say(f"Seed {seed}: making the market.")
+    options: dict[str, Any] = {"queries": size.queries, "seed": seed, "days": 4, "labels": True}
+    made = market(folder / "train", rows=size.train_rows, start=TRAIN_START, **options)
+    later = market(folder / "test", rows=size.test_rows, start=TEST_START, **options)
+    log = _log(made.paths, size)
+    rows = _first(read_matrix(log, searches="clicked"), size.train)
+    curves: dict[str, Propensities] = {}
+    say(f"Seed {seed}: estimating.")
+    curves[OURS] = estimate(harvest(log), errors="model")
+    if ORACLE in models:
+        curves[ORACLE] = true_curve(made.propensities["web"])
+    if EM in models:
+        from rankdrift.baselines.em_features import regression_em
+
+        every = _first(read_matrix(log), size.train)
+        curves[EM] = regression_em(every, bootstrap=0, seed=seed, threads=threads)
+    rankers: dict[str, Ranker] = {}
+    for model in models:
+        say(f"Seed {seed}: training {model} on {rows.n_searches:,} searches.")
+        rankers[model] = trained(
+            model, rows, curves.get(model), {"seed": seed, "threads": threads, "trees": size.trees}
+        )
+    say(f"Seed {seed}: judging.")
+    test = _first(read_matrix(_log(later.paths, size), relevance="relevance"), size.test)
+    comparison = evaluate(
+        rankers, test, baseline=[b for b in (BIASED, EM) if b in rankers], seed=seed,
+        bootstrap=size.bootstrap,
+    )  # fmt: skip
+    return Run(seed, curves, comparison)
+
+
+def _log(paths: Sequence[Path], size: Size) -> Log:
+    return read_log(
+        paths, query=["keywords", "category", "aspects"], doc="doc", rank="rank", click="click",
+        same="price", day="day", time="time", search="search", where=WHERE,
+        max_rank=size.max_rank,
+    )  # fmt: skip
+
+
+def _first(matrix: Matrix, searches: int) -> Matrix:
+    """As many searches as asked for, spread evenly over all there are."""
+    if matrix.n_searches < searches:
+        raise BadOption(
+            f"The market has {matrix.n_searches:,} usable searches, but {searches:,} were asked "
+            "for. Make more rows."
+        )
+    chosen = np.zeros(matrix.n_searches, bool)
+    chosen[np.random.default_rng(0).permutation(matrix.n_searches)[:searches]] = True
+    return matrix.take(chosen[matrix.search])
+
+
+def trained(
+    model: str, rows: Matrix, curve: Propensities | None, options: dict[str, Any]
+) -> Ranker:
+    if model == POSITIONS:
+        return lightgbm_positions(rows, **options)
+    if model == UNBIASED:
+        return xgboost_unbiased(rows, **options)
+    return train(rows, propensities=curve, beyond="clip", name=model, **options)
+
+
+def true_curve(values: Floats) -> Propensities:
+    """The truth in the form of an estimate, relative to rank 1."""
+    n = len(values)
+    none = np.zeros(n, np.int64)
+    return Propensities(
+        ranks=np.arange(1, n + 1, dtype=np.int32), log_p=np.log(values / values[0]),
+        deviations=np.zeros((n, 1)), pairs=none, clicks=none, supported=np.ones(n, bool),
+        reference=1, method="truth", errors="none",
+    )  # fmt: skip
+
+
+# -- as text ---------------------------------------------------------------------------------------
+
+
+def _plain(values: Floats) -> dict[str, Any]:
+    """Mean and deviation over seeds, and each seed's."""
+    first = values[:, 0] if values.ndim == 2 else values
+    if np.isnan(first).any():
+        return {"gap": True}
+    told: dict[str, Any] = {"mean": float(first.mean()), "by_seed": first.tolist()}
+    if values.ndim == 2:
+        told["bootstrap_sd"] = values[:, 1].tolist()
+    return told | {"spread": float(first.std(ddof=1)) if len(first) > 1 else None}
+
+
+def _cell(values: Floats) -> str:
+    if np.isnan(values).any():
+        return "gap"
+    return f"{values[:, 0].mean():+.1f} ± {values[:, 1].mean():.1f}%"
+
+
+def _grid(table: Table) -> list[list[str]]:
+    """Ranks down; here and in the paper, over each baseline, across."""
+    bases = [b for b in (BIASED, EM) if b in table.models]
+    rows = [["rank", *(f"over {b}{who}" for b in bases for who in (", here", ", paper"))]]
+    for rank in (*PAPER, None):
+        cells = []
+        for b in bases:
+            mean, sd = PAPER[rank][2 * (b == EM) :][:2] if rank else (0.0, 0.0)
+            told = f"+{mean:.1f} ± {sd:.1f}%" if rank else ""
+            cells += [_cell(table.improvements(OURS, b, rank)), told]
+        rows.append([str(rank or "all"), *cells])
+    return rows
+
+
+def _beside(table: Table) -> list[str]:
+    return [
+        (f"{first:>4}  " + "  ".join(f"{cell:>18}" for cell in cells)).rstrip()
+        for first, *cells in _grid(table)
+    ]
+
+
+def _latex(table: Table) -> str:
+    head, *rows = _grid(table)
+    body = [" & ".join(row).replace("±", r"$\pm$").replace("%", r"\%") + r" \\" for row in rows]
+    return "\n".join([
+        rf"\begin{{tabular}}{{{'r' * len(head)}}}", r"\hline", " & ".join(head) + r" \\", r"\hline",
+        *body, r"\hline", r"\end{tabular}", "",
+    ])  # fmt: skip
+
+
+def _truth(table: Table) -> list[str]:
+    lines = [f"{'model':<20}{'true NDCG':>18}{'AUC over biased':>20}"]
+    for model in table.models:
+        ndcg = table.measure("true NDCG", model)
+        over = "" if model == BIASED else _cell(table.improvements(model, BIASED, None))
+        spread = f" ± {ndcg.std(ddof=1):.4f}" if len(ndcg) > 1 else ""
+        lines.append(f"{model:<20}{f'{ndcg.mean():.4f}{spread}':>18}{over:>20}".rstrip())
+    return lines

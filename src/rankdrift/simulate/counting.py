@@ -1,0 +1,89 @@
+"""What a harvest would count of appearances that are in memory."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.counts import ByRank, Counts, Pairs
+from rankdrift.counts_arrays import shorten, stack
+from rankdrift.funnel import Dropped, Funnel, Used
+
+Ints = NDArray[np.integer[Any]]
+Bools = NDArray[np.bool_]
+
+LATER = np.iinfo(np.int32).max
+
+
+def count_pairs(
+    rank: Ints,
+    click: Bools,
+    bucket: Ints,
+    *,
+    buckets: int,
+    max_rank: int,
+    max_shown: int = 8,
+    segment: Ints | None = None,
+    segments: Mapping[str, tuple[str, ...]] | None = None,
+    drift: Ints | None = None,
+    unclicked: Ints | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Counts:
+    """Counts of N pairs: rank, click (N, K), rank 0 where a pair was not shown any more;
+    bucket (N,) of its query; segment (N,), an index into the values of the one column in
+    `segments`, sorted; drift (N,), an index into DRIFTS; unclicked (segments * (max_rank + 1),),
+    appearances by segment and rank of pairs without a click that are not among the N."""
+    none = np.zeros(len(rank), np.int32)
+    segment, drift = (none if given is None else given for given in (segment, drift))
+    (column, names), *_ = (segments or {"": ()}).items()
+    shown = rank > 0
+    code = np.sort(np.where(shown, 2 * rank + click, LATER), axis=1).astype(np.int32)
+    code[code == LATER] = 0
+    clicked = click.any(axis=1)
+    moved = code[:, 0] >> 1 != code.max(axis=1) >> 1
+    used, still = clicked & moved, clicked & ~moved
+    pairs = Pairs(
+        segment[used], bucket[used], drift[used], code[used], np.ones(int(used.sum()), np.int64)
+    )
+    # Equal rows are summed before the long ones are taken apart.
+    listed, compared = shorten(pairs.collapse(), max_shown)
+
+    at = segment[:, None] * (max_rank + 1) + rank
+    cells = max(len(names), 1) * (max_rank + 1)
+    more = np.zeros(cells, np.int64) if unclicked is None else unclicked
+    impressions = np.bincount(at[shown], minlength=cells) + more
+    clicks = np.bincount(at[click], minlength=cells)
+    some = np.flatnonzero(impressions)
+    of_each = shown.sum(axis=1), click.sum(axis=1)
+
+    def size(which: Bools) -> tuple[int, int]:
+        rows, clicks = (int(each[which].sum()) for each in of_each)
+        return rows, clicks
+
+    without = int(of_each[0][~clicked].sum() + more.sum())
+    return Counts(
+        pairs=listed,
+        comparisons=stack([compared]),
+        by_rank=ByRank(
+            (some // (max_rank + 1)).astype(np.int32),
+            (some % (max_rank + 1)).astype(np.int32),
+            impressions[some],
+            clicks[some],
+        ),
+        funnel=Funnel(
+            int(impressions.sum()),
+            int(click.sum()),
+            {
+                "never_clicked": Dropped(without, 0),
+                "one_rank": Dropped(*size(still), int(still.sum())),
+            },
+            Used(*size(used), int(used.sum())),
+        ),
+        buckets=buckets,
+        max_rank=max_rank,
+        max_shown=max_shown,
+        segment_columns=(column,) if names else (),
+        segments=tuple((name,) for name in names) if names else ((),),
+        options=dict(options or {}),
+    )

@@ -1,0 +1,383 @@
+"""A whole marketplace: a realistic impressions log, a Parquet file a day, with its truth beside it.
+
+Clicks follow Eq. (1), prob-click: P(click) = p_rank * z. See market_world for what z and ranks
+follow from, and market_visits for who searches.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.errors import BadOption
+from rankdrift.files import write_text
+from rankdrift.simulate.market_visits import (
+    PLATFORMS,
+    SORTS,
+    Visits,
+    clock,
+    popularity,
+    visit,
+)
+from rankdrift.simulate.market_world import (
+    CANDIDATES,
+    FEATURES,
+    LISTINGS,
+    SHARED,
+    Impressions,
+    Shelf,
+    Today,
+    World,
+    features,
+    make_world,
+    open_day,
+    price,
+    relevance,
+    score,
+    stock_shelf,
+)
+from rankdrift.simulate.searches import CATEGORIES, query_text
+
+Floats = NDArray[np.float64]
+Curve = Callable[[Floats], Floats]
+Chunk = dict[str, NDArray[Any]]
+
+DEPTH = 500  # no search logs more
+SHALLOW, FEW = 100, 200  # a search of at most so many results looks at so many candidates only
+SHUFFLED = 200  # the top of a randomised search, in random order
+AT_ONCE = 2048  # searches made at a time; another number would make other files
+BOT_CLICKS = 0.2  # a bot clicks so often, wherever
+FLATTER = {"best_match": 1.0, "price": 0.6, "newest": 0.8, "ending_soonest": 0.5}
+ASPECTS = (None, "size=M", "brand=Nordlys")  # queries of the same words differ in these
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a market is made from; written down beside it."""
+
+    rows: int
+    days: int
+    queries: int
+    users: int
+    seed: int
+    start: str
+    click_rate: float
+    auctions: float
+    price_changes: float
+    randomised: float
+    bots: float
+    duplicates: float
+    features: bool
+    labels: bool
+
+
+@dataclass(frozen=True)
+class Market:
+    """The files written, and the truth behind their clicks.
+
+    propensities: for each platform (500,), of ranks 1 to 500 when sorted by best match.
+    truth: the file that says the same for every sort, and how all was made.
+    """
+
+    paths: tuple[Path, ...]
+    rows: int
+    clicks: int
+    propensities: Mapping[str, Floats]
+    truth: Path
+
+
+def steady(ranks: Floats) -> Floats:
+    """The web: interest falls steadily, whatever the page."""
+    return np.asarray((1 + (ranks - 1) / 3) ** -0.45)
+
+
+def dipping(ranks: Floats) -> Floats:
+    """Mobile: the same, with dips over the last 15 of every 40 results loaded."""
+    place = (ranks - 1) % 40
+    return np.asarray(steady(ranks) * np.exp(-1.2 * np.maximum(place - 24, 0) / 15))
+
+
+def market(
+    directory: str | os.PathLike[str],
+    *,
+    rows: int = 1_000_000,
+    days: int = 4,
+    queries: int = 500,
+    users: int = 20_000,
+    seed: int = 1,
+    start: str = "2024-01-01",
+    curves: Mapping[str, Curve] | None = None,
+    click_rate: float = 0.065,
+    auctions: float = 0.12,
+    price_changes: float = 0.05,
+    randomised: float = 0.0,
+    bots: float = 0.0,
+    duplicates: float = 0.0,
+    features: bool = True,
+    labels: bool = False,
+) -> Market:
+    """Write `rows` impressions as `market-YYYY-MM-DD.parquet`, with truth.json beside them.
+
+    curves: the propensities of an array of ranks, for "web" and for "mobile".
+    click_rate: mean chance of a click on a query's best item at a rank of propensity 1.
+    auctions, price_changes: share of items that are auctions, and that cut their price on a day.
+    randomised: share of best-match searches whose first 200 results are in random order.
+    bots: share of sessions by bots; duplicates: rows logged twice, on top of `rows`.
+    features: write the 25 columns f_01 to f_25. labels: write z as the column `relevance`.
+
+    A day's file depends on its date, the rows it has and the options, not on the days around it.
+    """
+    options = Options(
+        rows, days, queries, users, seed, start, click_rate, auctions, price_changes, randomised,
+        bots, duplicates, features, labels,
+    )  # fmt: skip
+    _check(options)
+    truth = _truth(curves or {"web": steady, "mobile": dipping})
+    world = make_world(seed, click_rate, auctions, price_changes)
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths, total, clicks = [], 0, 0
+    for number in range(days):
+        day = date.fromisoformat(start) + timedelta(number)
+        wanted = rows * (number + 1) // days - rows * number // days
+        path = folder / f"market-{day}.parquet"
+        chunks = _chunks(world, day, wanted, truth, options)
+        written = _write(path, day, chunks, options)
+        paths.append(path)
+        total, clicks = total + written[0], clicks + written[1]
+    told = folder / "truth.json"
+    write_text(told, json.dumps(_told(truth, options), indent=1) + "\n")
+    return Market(
+        paths=tuple(paths),
+        rows=total,
+        clicks=clicks,
+        propensities={name: truth[i, 0] for i, name in enumerate(PLATFORMS)},
+        truth=told,
+    )
+
+
+def _truth(curves: Mapping[str, Curve]) -> Floats:
+    """(platforms, sorts, DEPTH): users who sorted by something else look further down."""
+    missing = [name for name in PLATFORMS if name not in curves]
+    if missing:
+        raise BadOption(f"curves has none for {' and '.join(missing)}. Give one a platform.")
+    ranks = np.arange(1.0, DEPTH + 1)
+    best = np.stack([np.asarray(curves[name](ranks), float) for name in PLATFORMS])
+    if not (np.isfinite(best).all() and best.min() > 0 and best.max() <= 1):
+        raise BadOption("Propensities must lie above 0 and be at most 1. Give another curve.")
+    return np.stack([best ** FLATTER[sort] for sort in SORTS], axis=1)
+
+
+def _told(truth: Floats, options: Options) -> dict[str, Any]:
+    return {
+        "propensities": {
+            platform: {sort: truth[i, j].round(6).tolist() for j, sort in enumerate(SORTS)}
+            for i, platform in enumerate(PLATFORMS)
+        },
+        "randomised_ranks": SHUFFLED,
+        "options": asdict(options),
+    }
+
+
+def _chunks(world: World, day: date, rows: int, truth: Floats, options: Options) -> Iterator[Chunk]:
+    """One day's impressions, some searches at a time."""
+    random = np.random.default_rng([options.seed, day.toordinal()])
+    today = open_day(world, day)
+    popular = popularity(options.queries)
+    done, searches, sessions = 0, day.toordinal() * 10**8, day.toordinal() * 10**8
+    while done < rows:
+        visits = visit(
+            random, AT_ONCE, popular=popular, users=options.users, depth=DEPTH,
+            randomised=options.randomised, bots=options.bots,
+        )  # fmt: skip
+        ends = np.minimum(done + np.cumsum(visits.loaded), rows)
+        begins = np.concatenate([[done], ends[:-1]])
+        visits = replace(
+            visits,
+            loaded=ends - begins,
+            session=visits.session + sessions,
+            moment=clock(random, visits.session, begins / rows, ends / rows),
+        )
+        number = searches + np.arange(AT_ONCE)
+        deep = (visits.loaded > SHALLOW) | visits.randomised
+        for some, many in ((~deep, FEW), (deep, CANDIDATES)):
+            some &= visits.loaded > 0
+            if some.any():
+                shown = _show(random, world, today, visits.take(some), many, truth, options)
+                shown["search"] = number[some][shown.pop("at")]
+                yield _logged_twice(random, shown, options.duplicates)
+        done = int(ends[-1])
+        searches, sessions = searches + AT_ONCE, int(visits.session[-1])
+
+
+def _show(
+    random: np.random.Generator,
+    world: World,
+    today: Today,
+    visits: Visits,
+    many: int,
+    truth: Floats,
+    options: Options,
+) -> Chunk:
+    """The impressions of some searches that look at `many` candidates."""
+    shelf = stock_shelf(world, today, visits.query, visits.moment, many)
+    order = _order(random, world, today, visits, shelf)
+    offered = shelf.offered.sum(axis=1)
+    at, rank = np.nonzero(np.arange(many) < np.minimum(visits.loaded, offered)[:, None])
+    place = order[at, rank]
+    query, slot = visits.query[at], shelf.slot[at, place]
+    shown = Impressions(
+        query=query,
+        place=place,
+        doc=(SHARED * query + place) * LISTINGS + shelf.listing[at, place],
+        slot=slot,
+        price=price(world, _only(shelf, at, place)),
+        popularity=shelf.popularity[at, place],
+        cut=shelf.cut[at, place],
+        ending=shelf.ending[at, place],
+        age=shelf.age[at, place],
+    )
+    z = relevance(world, today, shown)
+    chance = truth[visits.platform[at], visits.sort[at], rank] * z
+    chance[visits.bot[at]] = BOT_CLICKS
+    found: Chunk = {
+        "at": at,
+        "user": visits.user[at],
+        "session": visits.session[at],
+        "moment": (visits.moment[at].astype(float) * 86_400e6).astype(np.int64),
+        "query": query,
+        "platform": visits.platform[at],
+        "sort": visits.sort[at],
+        "randomised": visits.randomised[at],
+        "doc": shown.doc,
+        "rank": rank + 1,
+        "click": random.random(len(rank)) < chance,
+        "price": shown.price,
+        "auction": world.auction[slot],
+    }
+    if options.features:
+        found |= dict(zip(NAMES, features(world, today, shown), strict=True))
+    if options.labels:
+        found["relevance"] = z
+    return found
+
+
+NAMES = tuple(f"f_{number:02}" for number in range(1, FEATURES + 1))
+
+
+def _order(
+    random: np.random.Generator, world: World, today: Today, visits: Visits, shelf: Shelf
+) -> NDArray[np.intp]:
+    """Candidates of each search, the one at rank 1 first; those not on offer last."""
+    taste = random.standard_normal(shelf.slot.shape, dtype=np.float32)
+    key = -score(today, shelf, taste)
+    for sort, name in enumerate(SORTS[1:], start=1):
+        rows = np.flatnonzero(visits.sort == sort)
+        by = _by(name, world, Shelf(*(part[rows] for part in vars(shelf).values())))
+        key[rows] = np.where(shelf.offered[rows], by, np.inf)
+    order = np.argsort(key, axis=1)
+    mixed = np.flatnonzero(visits.randomised)
+    top = np.minimum(SHUFFLED, shelf.offered[mixed].sum(axis=1))[:, None]
+    lot = random.random((len(mixed), order.shape[1]))
+    lot[np.arange(order.shape[1]) >= top] = 2
+    order[mixed] = np.take_along_axis(order[mixed], np.argsort(lot, axis=1, kind="stable"), axis=1)
+    return order
+
+
+def _by(name: str, world: World, shelf: Shelf) -> NDArray[np.float32]:
+    """What the other sorts go by."""
+    if name == "price":
+        return price(world, shelf)
+    return shelf.age if name == "newest" else -shelf.ending
+
+
+def _only(shelf: Shelf, at: NDArray[np.intp], place: NDArray[np.intp]) -> Shelf:
+    return Shelf(*(part[at, place] for part in vars(shelf).values()))
+
+
+def _logged_twice(random: np.random.Generator, chunk: Chunk, share: float) -> Chunk:
+    if not share:
+        return chunk
+    times = 1 + (random.random(len(chunk["rank"])) < share)
+    return {name: np.repeat(values, times) for name, values in chunk.items()}
+
+
+def _write(path: Path, day: date, chunks: Iterator[Chunk], options: Options) -> tuple[int, int]:
+    """Write a day through a table that spills to disk, so that memory stays small.
+
+    Returns its rows and clicks.
+    """
+    numbers = range(options.queries)
+    more = [*(NAMES if options.features else ()), *(["relevance"] if options.labels else [])]
+    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    with (
+        tempfile.TemporaryDirectory(dir=path.parent, prefix=".market-") as scratch,
+        # One thread, or the bytes of the file would differ from run to run.
+        duckdb.connect(config={"threads": 1, "temp_directory": f"{scratch}/spilled"}) as database,
+    ):
+        database.execute("SET memory_limit = '400MB'; SET enable_progress_bar = false")
+        database.execute(
+            "CREATE TABLE words AS SELECT unnest($1) AS number, unnest($2) AS keywords,"
+            " unnest($3) AS category, unnest($4) AS aspects",
+            [
+                list(numbers),
+                [query_text(number // len(ASPECTS)) for number in numbers],
+                [CATEGORIES[number // len(ASPECTS) % len(CATEGORIES)] for number in numbers],
+                [ASPECTS[number % len(ASPECTS)] for number in numbers],
+            ],
+        )
+        columns = ", ".join(f"{name} FLOAT" for name in more)
+        database.execute(
+            "CREATE TABLE shown (search BIGINT, user BIGINT, session BIGINT, moment BIGINT,"
+            " query BIGINT, platform UTINYINT, sort UTINYINT, randomised BOOLEAN, doc BIGINT,"
+            f" rank SMALLINT, click UTINYINT, price FLOAT, auction BOOLEAN{', ' * bool(more)}"
+            f"{columns})"
+        )
+        for chunk in chunks:
+            database.register("chunk", chunk)
+            database.execute("INSERT INTO shown BY NAME FROM chunk")
+        target = f"{scratch}/day.parquet"
+        database.execute(
+            "COPY (SELECT search, user, session, make_timestamp($1 + moment) AS time,"
+            f" $2::DATE AS day, keywords, category, aspects, {_named('platform', PLATFORMS)},"
+            f" {_named('sort', SORTS)}, randomised, doc, rank, click::TINYINT AS click,"
+            f" round(price::DOUBLE, 2) AS price, auction{''.join(f', {name}' for name in more)}"
+            " FROM shown JOIN words ON number = query)"
+            f" TO '{target.replace(chr(39), 2 * chr(39))}' (FORMAT parquet, COMPRESSION zstd)",
+            [int(midnight.timestamp()) * 10**6, day],
+        )
+        os.replace(target, path)
+        found = database.execute("SELECT count(*), sum(click) FROM shown").fetchall()[0]
+        return int(found[0]), int(found[1])
+
+
+def _named(column: str, names: tuple[str, ...]) -> str:
+    """SQL for the name behind an index; a list would be indexed anew for every row."""
+    cases = " ".join(f"WHEN {number} THEN '{name}'" for number, name in enumerate(names))
+    return f"CASE {column} {cases} END AS {column}"
+
+
+def _check(options: Options) -> None:
+    for name in ("rows", "days", "queries", "users"):
+        value = getattr(options, name)
+        if not (isinstance(value, int) and value >= 1):
+            raise BadOption(f"{name} is {value!r}, but there must be at least 1.")
+    for name in ("auctions", "price_changes", "randomised", "bots", "duplicates"):
+        if not 0 <= getattr(options, name) <= 1:
+            raise BadOption(f"{name} is a share, from 0 to 1, not {getattr(options, name)}.")
+    if not 0 < options.click_rate < 1:
+        raise BadOption(f"click_rate lies between 0 and 1, not {options.click_rate}.")
+    try:
+        date.fromisoformat(options.start)
+    except ValueError:
+        raise BadOption(f"start is {options.start!r}. Write a day as 2024-01-31.") from None

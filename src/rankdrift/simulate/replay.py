@@ -1,0 +1,289 @@
+"""Could my data recover this curve? One's own counts, with clicks made up anew.
+
+The ranks at which pairs appeared, how many pairs there are and how often results are clicked stay
+as they are; the clicks are drawn by Eq. (1), prob-click, with a given curve as the truth. What
+the estimate makes of many such replays tells its bias, its error and how honest its intervals are.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.counts import UNIT, Comparisons, Counts, Pairs
+from rankdrift.counts_arrays import stack
+from rankdrift.errors import BadOption, NoUsablePairs, RankdriftError
+from rankdrift.estimation import estimate
+from rankdrift.propensities import Floats, Propensities, check_level
+
+BLOCKS = ((2, 3), (4, 7), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255), (256, 100_000))
+MOST = 0.95  # mean relevance of a pair
+CLOSE, USEFUL = 0.1, 0.35  # root mean square error of log p: within about 10%, 40%
+SURE = 3.0  # standard errors that make a bias or a lack of coverage real
+BIASED = 0.05
+SHORT = 0.05  # so much coverage less than promised matters
+
+
+@dataclass(frozen=True)
+class Block:
+    """How well the ranks `first` to `last` came back, over all replays.
+
+    bias, rmse: of log p relative to the reference rank; bias_error: the bias is known to this;
+    predicted: mean standard error that the estimates claimed; coverage: share of intervals that
+    held the truth, of those that the estimate stands by (None of none), a share `supported`.
+    """
+
+    first: int
+    last: int
+    bias: float
+    bias_error: float
+    rmse: float
+    predicted: float
+    coverage: float | None
+    supported: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Replay:
+    """truth: the curve that clicks were drawn with; failed: what estimates that could not be
+    made said, with how often."""
+
+    truth: Propensities
+    blocks: tuple[Block, ...]
+    replays: int
+    level: float
+    failed: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        """That of the worst block; failed if more than one in twenty estimates was."""
+        if sum(self.failed.values()) > 0.05 * self.replays or not self.blocks:
+            return "failed"
+        order = ("biased", "short", "noisy", "useful", "close")
+        return min((block.verdict for block in self.blocks), key=order.index)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "verdict": self.verdict,
+            "replays": self.replays,
+            "level": self.level,
+            "reference": self.truth.reference,
+            "method": self.truth.method,
+            "failed": dict(self.failed),
+            "blocks": [vars(block) for block in self.blocks],
+        }
+
+
+VERDICTS = {
+    "close": "comes back within about 10%",
+    "useful": "comes back within about 40%",
+    "noisy": "is mostly noise: add days, or use a curve with fewer parameters",
+    "biased": "comes back biased: the curve is too stiff for the truth, or clicks are too many"
+    " for clicks='single'",
+    "short": "has intervals that are too short: use more buckets of queries, or errors='bootstrap'",
+    "failed": "could often not be estimated at all: see what the failed estimates said",
+}
+
+
+def like(
+    counts: Counts,
+    *,
+    truth: Propensities | None = None,
+    curve: str = "loglog",
+    clicks: Literal["every", "single"] = "every",
+    errors: str = "buckets",
+    replays: int = 100,
+    level: float = 0.95,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Replay:
+    """Replay `counts` and estimate with these options, `replays` times.
+
+    truth: by default what `curve` makes of the counts themselves (of direct, loglog: the noise of
+    a direct estimate is not to be taken for truth). Segments are pooled.
+    """
+    check_level(level)
+    if not 2 <= replays <= 100_000:
+        raise BadOption(f"replays is {replays}. Use from 2 to 100,000.")
+    counts = counts.pool()
+    if truth is None:
+        smooth = "loglog" if curve.strip() == "direct" else curve
+        truth = estimate(counts, curve=smooth, clicks=clicks, errors="model")
+    design = Design.of(counts, truth)
+    off, covered, claimed = (np.full((replays, len(truth.ranks)), np.nan) for _ in range(3))
+    failed: dict[str, int] = {}
+    for number in range(replays):
+        if progress:
+            progress(number, replays)
+        try:
+            found = estimate(
+                design.draw([seed, number]), curve=curve, clicks=clicks, errors=errors,
+                reference=truth.reference,
+            )  # fmt: skip
+        except RankdriftError as error:
+            failed[str(error)] = failed.get(str(error), 0) + 1
+            continue
+        here = np.isin(found.ranks, truth.ranks)
+        at = np.searchsorted(truth.ranks, found.ranks[here])
+        low, high = (np.log(bound[here]) for bound in found.interval(level))
+        true = truth.log_p[at]
+        off[number, at] = found.log_p[here] - true
+        held = ((low <= true) & (true <= high)).astype(float)
+        covered[number, at] = np.where(found.supported[here], held, np.nan)
+        claimed[number, at] = found.std_error[here]
+    return Replay(truth, _blocks(truth, off, covered, claimed, level), replays, level, failed)
+
+
+@dataclass(frozen=True)
+class Design:
+    """What stays: one row per pair listed.
+
+    rank (N, K), 0 where there is none; p (N, K), 0 there; mean_z (N,); row (N,) of Counts.pairs;
+    cells: the comparisons with the clicked rank the smaller one, weight of both directions, and
+    the chance (C,) that the smaller rank wins.
+    """
+
+    counts: Counts
+    rank: NDArray[np.int32]
+    p: Floats
+    mean_z: Floats
+    row: NDArray[np.intp]
+    cells: Comparisons
+    chance: Floats
+
+    @staticmethod
+    def of(counts: Counts, truth: Propensities) -> "Design":
+        """Refuses counts with ranks that the truth does not tell."""
+        if not counts.n_pairs:
+            raise NoUsablePairs("The counts hold no usable pair, so there is nothing to replay.")
+        counts = counts.only(truth.ranks)
+        row = np.repeat(np.arange(len(counts.pairs)), counts.pairs.pairs)
+        rank = counts.pairs.shown[row] >> 1
+        p_of = np.zeros(int(truth.ranks[-1]) + 1)
+        p_of[truth.ranks] = truth.values / truth.values.max()
+        z_of = np.zeros(len(p_of))
+        z_of[truth.ranks] = _click_rates(counts, truth.ranks) / p_of[truth.ranks]
+        shown = rank > 0
+        mean_z = np.where(shown, z_of[rank], 0).sum(axis=1) / shown.sum(axis=1)
+        cells = _both_ways(counts.comparisons)
+        up, down = p_of[cells.clicked], p_of[cells.other]
+        return Design(
+            counts, rank, np.where(shown, p_of[rank], 0.0), np.clip(mean_z, 1e-6, MOST), row,
+            cells, up / (up + down),
+        )  # fmt: skip
+
+    def draw(self, seed: list[int]) -> Counts:
+        """The same pairs with other clicks, each with at least one.
+
+        z is drawn given that its pair has a click: see `rankdrift.simulate.appendix_d`. A cell
+        of comparisons is drawn as if each unit of weight were a choice of its own.
+        """
+        random = np.random.default_rng(seed)
+        click = np.zeros(self.rank.shape, bool)
+        todo = np.arange(len(self.rank))
+        while len(todo):
+            p = self.p[todo]
+            z = random.beta(2, 1 / self.mean_z[todo] - 1)[:, None]
+            found = random.random(p.shape) < p * z
+            upto = np.cumsum(p, axis=1)
+            first = (random.random((len(p), 1)) * upto[:, -1:] >= upto).sum(axis=1)
+            found[np.arange(len(p)), first] = True
+            kept = random.random(len(p)) * found.sum(axis=1) < 1
+            click[todo[kept]] = found[kept]
+            todo = todo[~kept]
+        later = np.iinfo(np.int32).max
+        code = np.where(self.rank > 0, 2 * self.rank + click, later)
+        code = np.sort(code, axis=1)
+        code[code == later] = 0
+        old = self.counts.pairs
+        pairs = Pairs(
+            old.segment[self.row], old.bucket[self.row], old.drift[self.row], code,
+            np.ones(len(code), np.int64),
+        ).collapse()  # fmt: skip
+        return replace(
+            self.counts,
+            pairs=pairs,
+            comparisons=self._compare(random),
+            options={**self.counts.options, "restrict": {"replay": seed}},
+        )
+
+    def _compare(self, random: np.random.Generator) -> Comparisons:
+        cells = self.cells
+        units = np.maximum(np.rint(cells.weight / UNIT), 1).astype(np.int64)
+        won = random.binomial(units, self.chance) / units
+        up = np.rint(won * cells.weight).astype(np.int64)
+        back = replace(cells, clicked=cells.other, other=cells.clicked, weight=cells.weight - up)
+        return stack([replace(cells, weight=up), back])
+
+
+def _both_ways(comparisons: Comparisons) -> Comparisons:
+    """a over b and b over a in one row, under the smaller rank."""
+    swap = comparisons.clicked > comparisons.other
+    a = np.where(swap, comparisons.other, comparisons.clicked)
+    b = np.where(swap, comparisons.clicked, comparisons.other)
+    return replace(comparisons, clicked=a, other=b).collapse()
+
+
+def _click_rates(counts: Counts, ranks: NDArray[np.int32]) -> Floats:
+    """Clicks per impression at each rank, smooth: pooled in bins that widen, then joined up in
+    log-log space."""
+    by_rank = counts.by_rank
+    bins = np.floor(6 * np.log2(by_rank.rank)).astype(int)
+    clicks, shown, place = (
+        np.bincount(bins, weights=values)
+        for values in (
+            by_rank.clicks,
+            by_rank.impressions,
+            np.log(by_rank.rank) * by_rank.impressions,
+        )
+    )
+    some = clicks > 0
+    if not some.any():
+        raise NoUsablePairs("No result at these ranks was clicked, so there are no click rates.")
+    at = place[some] / shown[some]
+    rate = np.exp(np.interp(np.log(ranks), at, np.log(clicks[some] / shown[some])))
+    return np.asarray(rate)
+
+
+def _blocks(
+    truth: Propensities, off: Floats, covered: Floats, claimed: Floats, level: float
+) -> tuple[Block, ...]:
+    found = []
+    for first, last in BLOCKS:
+        inside = (truth.ranks >= first) & (truth.ranks <= last) & (truth.ranks != truth.reference)
+        errors = off[:, inside]
+        made = np.isfinite(errors)
+        if not made.any():
+            continue
+        of_replay = np.nanmean(errors[made.any(axis=1)], axis=1)
+        held = covered[:, inside]
+        told = np.isfinite(held)
+        shares = np.nanmean(held[told.any(axis=1)], axis=1)
+        coverage = float(np.nanmean(held)) if told.any() else None
+        bias, rmse = float(of_replay.mean()), float(np.sqrt(np.nanmean(errors**2)))
+        bias_error, share_error = _standard_error(of_replay), _standard_error(shares)
+        short = 0.0 if coverage is None else level - coverage
+        ranks = truth.ranks[inside]
+        found.append(
+            Block(
+                int(ranks[0]), int(ranks[-1]), bias, bias_error, rmse,
+                float(np.nanmean(claimed[:, inside])), coverage, float(told.sum() / made.sum()),
+                _judge(bias, bias_error, rmse, short, share_error),
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _standard_error(values: Floats) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+def _judge(bias: float, bias_error: float, rmse: float, short: float, short_error: float) -> str:
+    if abs(bias) > max(BIASED, SURE * bias_error, 0.5 * rmse):
+        return "biased"
+    if short > max(SHORT, SURE * short_error):
+        return "short"
+    return "close" if rmse <= CLOSE else "useful" if rmse <= USEFUL else "noisy"

@@ -1,0 +1,79 @@
+"""The paper's figures: drawn whole, with the numbers behind them."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from rankdrift import estimate
+from rankdrift.reproduce import simulation
+from rankdrift.reproduce.drawing import error_of, line_of, panel, save, true_line
+from rankdrift.reproduce.platforms import _draw
+from rankdrift.simulate import pairs
+
+PNG = b"\x89PNG\r\n"
+# 6,000 pairs over 60 ranks: the root mean square error of log p is about 0.06 for loglog.
+CLOSE = 0.2
+
+
+@pytest.fixture(scope="module")
+def world():
+    return pairs(6_000, ranks=60, seed=1)
+
+
+def read(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_scaled_line_has_the_truths_mean(world):
+    found = estimate(world.counts)
+    line = line_of("loglog", found, "red", band=True, scaled_to=world.propensities)
+    true = np.log(world.propensities)
+    assert np.log(line.values).mean() == pytest.approx(true.mean())
+    assert np.all((line.low < line.values) & (line.values < line.high))
+    assert error_of(line, world.propensities) < CLOSE
+    # Relative to the mean of all ranks the error is less than relative to the noisy first.
+    plain = line_of("loglog", found, "red", band=True)
+    assert np.log(line.high / line.low).mean() < np.log(plain.high / plain.low).mean()
+
+
+def test_a_chart_and_its_numbers(world, tmp_path):
+    found = estimate(world.counts)
+    lines = [true_line(world.propensities), line_of("loglog", found, "#D55E00", band=True)]
+    paths = save(tmp_path, "one", panel(lines, "Title", "words", 1.2), {"one": lines})
+    assert [path.name for path in paths] == ["one.svg", "one.png", "one.csv"]
+    assert "Title" in paths[0].read_text() and "loglog" in paths[0].read_text()
+    assert paths[1].read_bytes().startswith(PNG)
+    rows = read(paths[2])
+    assert len(rows) == 2 * 60
+    last = rows[-1]
+    assert (last["panel"], last["curve"], last["rank"]) == ("one", "loglog", "60")
+    assert float(last["propensity"]) == pytest.approx(found.values[-1], rel=1e-4)
+    assert float(last["low"]) < float(last["propensity"]) < float(last["high"])
+    assert rows[0]["low"] == ""
+
+
+def test_two_panels_beside_each_other(world, tmp_path):
+    line = line_of("loglog", estimate(world.counts), "#D55E00")
+    words = {"web": "left words", "mobile": "right words"}
+    paths = _draw(tmp_path, "two", {"web": [line], "mobile": [line]}, words)
+    text = paths[0].read_text()
+    assert all(told in text for told in (*words.values(), "Web, 50", "Mobile, 40"))
+    assert {row["panel"] for row in read(paths[2])} == {"web", "mobile"}
+
+
+def test_the_simulation_figure(tmp_path, monkeypatch):
+    monkeypatch.setattr(simulation, "PAIRS", 5_000)
+    monkeypatch.setattr(simulation, "RANKS", 50)
+    said = []
+    paths, errors = simulation.simulation(tmp_path, 1, said.append)
+    assert len(paths) == 6 and all(path.stat().st_size for path in paths)
+    assert said == ["Appendix D: 5,000 pairs ..."]
+    found = errors["simulation"]
+    assert set(found) == {"direct", "loglog", "auto, every click", "loglog, every click"}
+    # As in the paper: interpolation reduces the noise.
+    assert found["loglog"] < found["direct"]
+    assert found["loglog, every click"] < CLOSE
+    curves = {row["curve"] for row in read(tmp_path / "simulation.csv")}
+    assert curves == {"truth", "direct", "loglog"}
