@@ -27,7 +27,7 @@ accuracy: $(READY)
 	$(BIN)/python -m benchmarks.accuracy --peers
 
 docs: $(READY)
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 lint: $(READY)
 	$(BIN)/ruff check .

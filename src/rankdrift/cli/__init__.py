@@ -34,7 +34,7 @@ VERBS = {
     "diagnose": ("estimate", "Check whether the assumptions behind them hold."),
     "compare": ("compare", "Estimate the same curve by several methods, side by side."),
     "train": ("train", "Train a ranker on clicks worth 1 / propensity each."),
-    "evaluate": ("evaluate", "Judge rankers among results shown at the same rank."),
+    "evaluate": ("evaluate", "Judge rankers fairly: among results shown at the same rank."),
     "report": ("report", "Tell all that was found on one page."),
     "export-training": ("train", "Write the training data for other tools."),
     "sql": ("warehouse", "Print the harvest as SQL, to run in a warehouse."),
@@ -84,7 +84,12 @@ def rankdrift() -> None:
          |
          +--harvest----------------------------> counts --estimate--> propensities
          |                                       ^  |  \\--diagnose--> do assumptions hold?
-         +--sql--> your warehouse --import-counts+  +--merge--> counts of all days
+         |                                       |  +--merge--> counts of all days
+         +--sql--> your warehouse --import-counts+
+         |
+         +--train, with propensities--> ranker --evaluate--> did it help?
+
+        all that was found --report--> one page
 
     \b
     Begin with one of these:

@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 
 from rankdrift.columns import Column
+from rankdrift.database import connect
 from rankdrift.dialects import DUCKDB, Dialect
 from rankdrift.engines import Progress
 from rankdrift.engines.duckdb_days import DuckdbDays
@@ -69,15 +70,13 @@ class DuckdbEngine:
         if threads:
             config["threads"] = threads
         try:
-            con = duckdb.connect(config=config)
+            con = connect(watched=True, **config)
         except duckdb.Error as error:
             raise BadOption(
                 f"Cannot use memory {memory!r} with {threads} threads: {first_line(error)} "
                 "Write memory as 800MB or 2GB."
             ) from None
         con.execute("SET TimeZone = 'UTC'")
-        con.execute("SET enable_progress_bar = true")
-        con.execute("SET enable_progress_bar_print = false")
         return con
 
     # -- opening -------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from rankdrift.reproduce.table import (
     true_curve,
 )
 
-DAYS = 10  # that these are spread over
+DAYS, A_DAY = 10, 4  # searches of a query are spread over so many days, or so many are on one
 KNOWN = 0.05  # share of training queries whose labels the weak ranker knows
 DRIFT = 0.5  # deviation of its score from search to search, in deviations of the score
 NOISE = 0.1  # chance of a click on what is irrelevant, once seen
@@ -184,7 +184,8 @@ def _clicks(
 
 def _estimated(query: Any, doc: Any, search: Any, rank: Any, click: Any) -> Propensities:
     """By the usual way: a log, counted, and the curve that its counts tell."""
-    day = 20240101 + search // (query.max() + 1) % DAYS
+    nth = search // (query.max() + 1)
+    day = 20240101 + nth % min(DAYS, max(1, (nth.max() + 1) // A_DAY))
     columns = {"query": query, "doc": doc, "search": search, "rank": rank, "click": click,
                "day": day}  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="rankdrift-real-") as folder:

@@ -109,10 +109,9 @@ def pairs_log(
     )
     if not days >= 1:
         raise BadOption(f"days is {days}, but there must be at least 1.")
-    import duckdb
+    from rankdrift.database import connect
 
-    with replacing(path) as part, duckdb.connect(config={"threads": 1}) as database:
-        database.execute("SET enable_progress_bar = false")
+    with replacing(path) as part, connect(threads=1) as database:
         database.execute(
             "CREATE TABLE log (query BIGINT, doc BIGINT, day INTEGER, rank SMALLINT, click TINYINT)"
         )

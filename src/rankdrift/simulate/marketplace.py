@@ -15,10 +15,10 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdrift.database import connect
 from rankdrift.errors import BadOption
 from rankdrift.files import write_text
 from rankdrift.simulate.market_visits import (
@@ -323,9 +323,9 @@ def _write(path: Path, day: date, chunks: Iterator[Chunk], options: Options) -> 
     with (
         tempfile.TemporaryDirectory(dir=path.parent, prefix=".market-") as scratch,
         # One thread, or the bytes of the file would differ from run to run.
-        duckdb.connect(config={"threads": 1, "temp_directory": f"{scratch}/spilled"}) as database,
+        connect(threads=1, temp_directory=f"{scratch}/spilled") as database,
     ):
-        database.execute("SET memory_limit = '400MB'; SET enable_progress_bar = false")
+        database.execute("SET memory_limit = '400MB'")
         database.execute(
             "CREATE TABLE words AS SELECT unnest($1) AS number, unnest($2) AS keywords,"
             " unnest($3) AS category, unnest($4) AS aspects",

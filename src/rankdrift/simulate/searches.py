@@ -16,10 +16,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdrift.database import connect
 from rankdrift.errors import BadOption
 
 Floats = NDArray[np.float64]
@@ -178,9 +178,9 @@ def _write(
     with (
         tempfile.TemporaryDirectory(dir=path.parent, prefix=".searches-") as scratch,
         # One thread, or the bytes of the file would differ from run to run.
-        duckdb.connect(f"{scratch}/day.duckdb", config={"threads": 1}) as database,
+        connect(f"{scratch}/day.duckdb", threads=1) as database,
     ):
-        database.execute("SET memory_limit = '400MB'; SET enable_progress_bar = false")
+        database.execute("SET memory_limit = '400MB'")
         database.execute(
             "CREATE TABLE words AS SELECT unnest($1) AS number, unnest($2) AS text",
             [list(range(queries)), [query_text(number) for number in range(queries)]],

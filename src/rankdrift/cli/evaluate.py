@@ -1,0 +1,90 @@
+"""rankdrift evaluate"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rankdrift.cli.options import Sections, log_options, read
+from rankdrift.cli.output import check_file, refuse_input
+from rankdrift.cli.screen import Screen, talking
+from rankdrift.cli.train import gain_options, split
+from rankdrift.errors import BadOption
+
+
+@click.command(cls=Sections)
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option("--model", "models", multiple=True, required=True, metavar="FILE",
+              help="What `rankdrift train` wrote. Repeat for each.")  # fmt: skip
+@click.option("--baseline", "baselines", multiple=True, metavar="FILE",
+              help="The models to improve on.  [default: the first]")  # fmt: skip
+@click.option("-o", "--output", multiple=True, metavar="FILE",
+              help="A table (.csv, .json, .tex) or a chart (.png, .svg, .html).")  # fmt: skip
+@click.option("--ranks", default="1,2,4,8,16,32", show_default=True, help="To judge at.")
+@click.option("--bootstrap", default=1000, show_default=True, help="Samples of queries.")
+@click.option("--relevance", metavar="NAME", help="A column of true relevance, if there is one.")
+@gain_options
+@click.option("--seed", default=0, show_default=True, help="Of the samples.")
+@log_options()
+@talking
+def evaluate(
+    screen: Screen,
+    logs: tuple[str, ...],
+    models: tuple[str, ...],
+    baselines: tuple[str, ...],
+    output: tuple[str, ...],
+    ranks: str,
+    bootstrap: int,
+    relevance: str | None,
+    propensities: str | None,
+    clip: float | None,
+    beyond: Any,
+    pool: bool,
+    seed: int,
+    **options: Any,
+) -> int:
+    """Judge rankers fairly: among results shown at the same rank, who tells the clicked ones?
+
+    At one rank all results were equally likely to be looked at, so that no propensities are
+    needed, and none can flatter the model that was trained with them.
+
+    \b
+        rankdrift evaluate test.parquet --model biased.txt --model unbiased.txt -o table.tex
+    """
+    from rankdrift.rank.comparison_table import check_ending
+    from rankdrift.rank.evaluation import evaluate
+    from rankdrift.rank.ranker import Ranker
+    from rankdrift.report.ranker_text import comparison_report
+
+    for path in output:
+        check_ending(path)
+        check_file(path)
+        refuse_input(path, logs, options.get("format"))
+    names = _names((*models, *(b for b in baselines if b not in models)))
+    rankers = {name: Ranker.load(path, name) for path, name in names.items()}
+    try:
+        judged = [int(rank) for rank in split(ranks)]
+    except ValueError:
+        raise BadOption(f"--ranks are whole numbers with commas between, not {ranks!r}.") from None
+    log = read(logs, options)
+    screen.note(log.remarks)
+    found = evaluate(
+        rankers, log, ranks=judged, bootstrap=bootstrap,
+        baseline=[names[b] for b in baselines] or None, propensities=propensities, clip=clip,
+        beyond=beyond, pool=pool, relevance=relevance, seed=seed, say=screen.say,
+    )  # fmt: skip
+    for path in output:
+        found.save(path)
+    screen.show(comparison_report(found))
+    screen.note(found.remarks)
+    screen.answer(found.to_dict())
+    return 0
+
+
+def _names(paths: tuple[str, ...]) -> dict[str, str]:
+    """Path -> a short name: the file's, or the whole path where two files are called alike."""
+    stems = [Path(path).stem for path in paths]
+    return {
+        path: stem if stems.count(stem) == 1 else path
+        for path, stem in zip(paths, stems, strict=True)
+    }

@@ -1,0 +1,185 @@
+"""rankdrift train and rankdrift export-training"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from rankdrift.cli.options import Sections, log_options, read
+from rankdrift.cli.output import check_file, refuse_input
+from rankdrift.cli.screen import Screen, talking
+
+Command = Callable[..., Any]
+
+
+def gain_options(command: Command) -> Command:
+    """What a click is worth: the same for every verb that weighs clicks."""
+    for option in reversed((
+        click.option("--propensities", metavar="FILE",
+                     help="What `rankdrift estimate` wrote: .csv, .json or .parquet."),
+        click.option("--clip", type=float, metavar="W", help="The largest weight of a click."),
+        click.option("--beyond", type=click.Choice(["error", "clip"]), default="error",
+                     show_default=True,
+                     help="Clicks at ranks without propensity: stop, or take the nearest's."),
+        click.option("--pool", is_flag=True,
+                     help="One curve for all, though the propensities have segments."),
+    )):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def feature_options(command: Command) -> Command:
+    for option in reversed((
+        click.option("--features", metavar="NAME,…", default="f_*", show_default=True,
+                     help="Columns to learn from: names or patterns."),
+        click.option("--categorical", metavar="NAME,…", default="",
+                     help="Those that are words, though they look like numbers."),
+    )):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def split(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+@click.command(cls=Sections)
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where the model goes.")
+@feature_options
+@gain_options
+@click.option("--trees", default=100, show_default=True, help="How many.")
+@click.option("--learning-rate", default=0.1, show_default=True, help="The shrinkage.")
+@click.option("--leaves", default=31, show_default=True, help="Of a tree, at most.")
+@click.option("--min-rows", default=20, show_default=True, help="In a leaf, at least (LightGBM).")
+@click.option("--validation", metavar="LOG|SHARE", help="Another log, or a share such as 0.1.")
+@click.option("--early-stopping", type=int, metavar="N", help="Stop N trees after the best.")
+@click.option("--backend", type=click.Choice(["lightgbm", "xgboost"]), default="lightgbm",
+              show_default=True, help="Whose trees.")  # fmt: skip
+@click.option("--seed", default=0, show_default=True, help="Of all that is random.")
+@log_options()
+@talking
+def train(
+    screen: Screen,
+    logs: tuple[str, ...],
+    output: str,
+    features: str,
+    categorical: str,
+    propensities: str | None,
+    validation: str | None,
+    threads: int | None,
+    **options: Any,
+) -> int:
+    """Train a ranker on clicks that are worth 1 / propensity each.
+
+    LambdaMART on the results shown in LOG. Without --propensities every click is worth the same,
+    which gives the biased model to compare with.
+
+    \b
+        rankdrift train 'train/*.parquet' -o biased.txt
+        rankdrift train 'train/*.parquet' --propensities propensities.csv -o unbiased.txt
+        rankdrift evaluate 'test/*.parquet' --model biased.txt --model unbiased.txt
+    """
+    check_file(output)
+    refuse_input(output, logs, options.get("format"))
+    from rankdrift.rank.training import train
+
+    own = ("trees", "learning_rate", "leaves", "min_rows", "early_stopping", "backend", "seed",
+           "clip", "beyond", "pool")  # fmt: skip
+    chosen = {name: options.pop(name) for name in own}
+    options["threads"] = threads
+    log = read(logs, options)
+    screen.note(log.remarks)
+    judge: Any = None
+    if validation is not None:
+        judge = _share(validation) or read((validation,), options)
+    with tree_bar(screen, chosen["trees"]) as each:
+        ranker = train(
+            log, propensities=propensities, features=split(features),
+            categorical=split(categorical), validation=judge, threads=threads, each=each,
+            say=screen.say, **chosen,
+        )  # fmt: skip
+    ranker.save(output)
+    from rankdrift.report.ranker_text import ranker_report
+
+    screen.show(ranker_report(ranker))
+    screen.answer({
+        "file": output, "backend": ranker.backend, "trees": ranker.trees,
+        "features": [f.name for f in ranker.features], "importance": ranker.importance,
+        "gains": dict(ranker.gains), "training": dict(ranker.training),
+        "propensities": ranker.propensities, "history": list(ranker.history),
+        "options": dict(ranker.options),
+    })  # fmt: skip
+    screen.say("", f"The model is in {output}, what is known about it in {output}.meta.json.")
+    screen.next("rankdrift", "evaluate", "TEST_LOG", "--model", output)
+    return 0
+
+
+@click.command("export-training", cls=Sections)
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option("-o", "--output", required=True, metavar="PATH", help="Where the files go.")
+@click.option("--form", default="lightgbm", show_default=True,
+              help="lightgbm, xgboost, svmlight, or weights (for TF-Ranking and Rax).")  # fmt: skip
+@feature_options
+@gain_options
+@log_options()
+@talking
+def export_training(
+    screen: Screen,
+    logs: tuple[str, ...],
+    output: str,
+    form: str,
+    features: str,
+    categorical: str,
+    propensities: str | None,
+    clip: float | None,
+    beyond: Any,
+    pool: bool,
+    **options: Any,
+) -> int:
+    """Write the training data for people who train elsewhere.
+
+    The same rows and gains as `rankdrift train`; what is written besides PATH depends on --form.
+
+    \b
+        rankdrift export-training train.parquet --propensities p.csv -o train.tsv
+        lightgbm config=train.tsv.conf
+    """
+    check_file(output)
+    refuse_input(output, logs, options.get("format"))
+    from rankdrift.rank.exporting import export_training
+
+    log = read(logs, options)
+    screen.note(log.remarks)
+    written = export_training(
+        log, output, form=form, propensities=propensities, features=split(features),
+        categorical=split(categorical), clip=clip, beyond=beyond, pool=pool, say=screen.say,
+    )  # fmt: skip
+    for path in written:
+        screen.text(str(path))
+    screen.answer({"form": form, "files": [str(path) for path in written]})
+    return 0
+
+
+def _share(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+@contextmanager
+def tree_bar(screen: Screen, trees: int) -> Iterator[Callable[[int], None] | None]:
+    """A bar that counts trees, where somebody watches."""
+    if not screen.lively:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    with Progress(
+        "{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+        console=screen.err, transient=True,
+    ) as bar:  # fmt: skip
+        task = bar.add_task("growing trees", total=trees)
+        yield lambda done: bar.update(task, completed=done)

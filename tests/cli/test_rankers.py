@@ -1,0 +1,112 @@
+"""train, evaluate and export-training, as typed."""
+
+import json
+
+import pytest
+from rank.clicklogs import curve, frame, power
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    where = tmp_path_factory.mktemp("rankers")
+    frame().to_parquet(where / "train.parquet")
+    frame(seed=1, searches=200, prefix="t").to_parquet(where / "test.parquet")
+    curve(power(12)).save(where / "p.csv")
+    curve(power(6)).save(where / "short.csv")
+    return where
+
+
+@pytest.fixture(scope="module")
+def models(folder):
+    """biased.txt and fair.txt, trained on first use."""
+    from rankdrift.cli import run
+
+    common = ["train", str(folder / "train.parquet"), "-q", "--trees", "5", "--threads", "1"]
+    assert run([*common, "-o", str(folder / "biased.txt")]) == 0
+    given = ["--propensities", str(folder / "p.csv")]
+    assert run([*common, *given, "-o", str(folder / "fair.txt")]) == 0
+    return folder / "biased.txt", folder / "fair.txt"
+
+
+def test_train(rankdrift, folder, tmp_path):
+    done = rankdrift(
+        "train", folder / "train.parquet", "--features", "f_1,f_2", "--propensities",
+        folder / "p.csv", "--clip", 3, "--validation", 0.2, "--early-stopping", 4, "--trees", 30,
+        "--threads", 1, "-o", tmp_path / "m.txt", "--json",
+    )  # fmt: skip
+    assert done.code == 0
+    assert done.json["features"] == ["f_1", "f_2"] and done.json["gains"]["largest"] == 3
+    assert done.json["trees"] <= 30 and done.json["history"]
+    assert "about" in done.err and "worth" in done.err and "clipped" in done.err
+    meta = json.loads((tmp_path / "m.txt.meta.json").read_text())
+    assert meta["options"]["clip"] == 3 and meta["propensities"]
+    assert (tmp_path / "m.txt").read_text().startswith("tree")
+
+
+def test_validation_may_be_another_log(rankdrift, folder, tmp_path):
+    done = rankdrift(
+        "train", folder / "train.parquet", "--validation", folder / "test.parquet", "--trees", 3,
+        "--threads", 1, "--backend", "xgboost", "-o", tmp_path / "m.json",
+    )  # fmt: skip
+    assert done.code == 0
+    assert "of the ideal DCG" in done.out and "share of gain" in done.out
+    assert "all 1: biased" in done.out
+
+
+def test_evaluate(rankdrift, folder, models, tmp_path):
+    biased, fair = models
+    words = ["evaluate", folder / "test.parquet", "--model", biased, "--model", fair]
+    done = rankdrift(*words, "--ranks", "1,4,99", "--bootstrap", 60, "--relevance", "relevance",
+                     "--propensities", folder / "p.csv", "-o", tmp_path / "t.tex")  # fmt: skip
+    assert done.code == 0
+    assert "fair over biased" in done.out and "true NDCG" in done.out
+    assert "Rank 99: no result was shown at rank 99." in done.out
+    assert "fair was trained with these very propensities" in done.err
+    assert (tmp_path / "t.tex").read_text().startswith(r"\begin{tabular}")
+    again = rankdrift(*words, "--baseline", fair, "--bootstrap", 20, "--json", "-q")
+    assert again.json["baselines"] == ["fair"] and again.json["models"] == ["biased", "fair"]
+    assert again.err == ""
+
+
+def test_training_queries_in_the_test_are_warned_of(rankdrift, folder, models):
+    done = rankdrift("evaluate", folder / "train.parquet", "--model", models[0], "--bootstrap", 20)
+    assert done.code == 0 and "of these queries are among those biased was trained" in done.err
+
+
+def test_export_training(rankdrift, folder, tmp_path):
+    done = rankdrift("export-training", folder / "train.parquet", "--propensities",
+                     folder / "p.csv", "-o", tmp_path / "t.tsv")  # fmt: skip
+    assert done.code == 0
+    assert done.out.split() == [str(tmp_path / f"t.tsv{e}") for e in ("", ".query", ".weight",
+                                                                       ".conf")]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [(["train", "LOG", "-o", "m.txt", "--features", "g_*"], "No column of the log matches"),
+     (["train", "LOG", "-o", "m.txt", "--propensities", "SHORT"], "--beyond clip"),
+     (["train", "LOG", "-o", "m.txt", "--propensities", "no.csv"], "no.csv"),
+     (["train", "LOG", "-o", "LOG"], "is also an input"),
+     (["train", "LOG", "-o", "m.txt", "--early-stopping", "3"], "validation="),
+     (["evaluate", "LOG", "--model", "LOG"], "no model"),
+     (["evaluate", "LOG", "--model", "MODEL", "--ranks", "1,x"], "whole numbers"),
+     (["evaluate", "LOG", "--model", "MODEL", "-o", "a.doc"], "cannot be written as"),
+     (["reproduce", "table", "--seeds", "1,x"], "whole numbers"),
+     (["reproduce", "table", "--models", "ours"], "needs the models"),
+     (["reproduce", "table", "-o", "t.doc"], "written as"),
+     (["export-training", "LOG", "-o", "a", "--form", "svmlite"], "Did you mean 'svmlight'")],
+)  # fmt: skip
+def test_what_will_not_do_is_explained(
+    rankdrift, folder, models, words, told, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    names = {"LOG": folder / "train.parquet", "SHORT": folder / "short.csv", "MODEL": models[0]}
+    done = rankdrift(*(names.get(word, word) for word in words))
+    assert done.code == 2 and told in done.err and "Traceback" not in done.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_features_that_the_model_needs_and_the_log_lacks(rankdrift, folder, models, tmp_path):
+    frame(seed=1, searches=20).drop(columns="f_2").to_parquet(tmp_path / "less.parquet")
+    done = rankdrift("evaluate", tmp_path / "less.parquet", "--model", models[0])
+    assert done.code == 2 and "'f_2'" in done.err

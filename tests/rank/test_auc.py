@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+from rankdrift.errors import BadOption
+from rankdrift.rank.auc import auc, draw, sort
+
+# Both add up some hundred products of doubles, in another order.
+ROUNDING = 1e-12
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(3, 300), st.integers(1, 40))
+def test_auc_is_scikit_learns_with_ties_and_weights(seed, n, values):
+    rng = np.random.default_rng(seed)
+    score, click, weight = rng.integers(0, values, n) / 7, rng.random(n) < 0.3, rng.random(n)
+    click[:2] = True, False
+    assert auc(score, click) == pytest.approx(roc_auc_score(click, score), abs=ROUNDING)
+    expected = roc_auc_score(click, score, sample_weight=weight)
+    assert auc(score, click, weight) == pytest.approx(expected, abs=ROUNDING)
+
+
+def test_many_samples_at_once_are_the_same_as_one_by_one():
+    rng = np.random.default_rng(1)
+    score, click = rng.integers(0, 20, 200) / 3, rng.random(200) < 0.2
+    drawn = draw(200, 40, rng)
+    assert (drawn.sum(axis=0) == 200).all() and drawn.min() == 0
+    expected = [roc_auc_score(click, score, sample_weight=w) for w in drawn.T]
+    assert sort(score, click).auc(drawn) == pytest.approx(expected, abs=ROUNDING)
+
+
+def test_counts_too_large_for_small_integers_do_not_overflow():
+    rng = np.random.default_rng(2)
+    score, click = rng.normal(size=100), rng.random(100) < 0.4
+    one = draw(100, 3, rng)
+    large = (one.astype(np.int64) * 100_000_000).astype(np.int64)
+    assert sort(score, click).auc(large) == pytest.approx(sort(score, click).auc(one))
+
+
+def test_a_sample_without_clicks_has_no_auc():
+    found = sort([1, 2, 3], [0, 0, 1]).auc(np.array([[1, 1], [1, 1], [0, 1]]))
+    assert np.isnan(found[0]) and found[1] == 1
+    assert np.isnan(auc([1, 2], [True, True]))
+
+
+def test_each_thing_is_drawn_once_on_average_with_the_spread_of_a_bootstrap():
+    drawn = draw(50, 4000, np.random.default_rng(0))
+    # Multinomial: mean 1, variance 1 - 1/50. 4,000 samples: ± 0.016 for the mean of one thing.
+    assert np.abs(drawn.mean(axis=1) - 1).max() < 5 * 0.016
+    assert drawn.var() == pytest.approx(1 - 1 / 50, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("score", "click", "weight"),
+    [([1, 2], [1], None), ([1, np.nan], [0, 1], None), ([1, 2], [0, 1], [1, -1]),
+     ([[1]], [[1]], None)],
+)  # fmt: skip
+def test_bad_input_is_explained(score, click, weight):
+    with pytest.raises(BadOption):
+        auc(score, click, weight)
