@@ -55,6 +55,15 @@ class Diagnosis:
 
         return Figure(checks_chart(self))
 
+    def _repr_html_(self) -> str:
+        from rankdrift.report.notebook import html_table
+
+        return html_table(
+            ["check", "verdict", "what was found", "what to do"],
+            ((check.name, check.verdict, check.words, check.advice) for check in self.checks),
+            f"All in all: {self.verdict}",
+        )
+
     def to_dict(self) -> dict[str, Any]:
         return {"verdict": self.verdict, "checks": [vars(check) for check in self.checks]}
 

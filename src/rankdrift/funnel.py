@@ -150,6 +150,13 @@ class Funnel:
 
         return Figure(funnel_chart(self))
 
+    def _repr_html_(self) -> str:
+        from rankdrift.report.notebook import html_table
+
+        return html_table(
+            ["", "rows", "clicks", "pairs"], ((words, *n) for _, words, *n in self.lines())
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """As plain values for JSON; reasons and notes that are zero are left out."""
         lines = {

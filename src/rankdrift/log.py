@@ -130,16 +130,16 @@ def read_log(
         if not isinstance(options.get(name), str | None):
             raise BadOption(f"{name} must be text, not {options[name]!r}.")
     opened = _open(source, options)
-    _refuse_our_names(opened.columns)
     named = {role: names_of(options.get(role), role) for role in (f.name for f in fields(Roles))}
     roles, guessed = assign(opened.columns, named, _layout(options.get("layout")))
+    _refuse_our_names(opened.columns, roles.layout)
     rules = rules_of(options, roles)
     remarks = opened.prepare(roles.used())
     return Log(opened, roles, rules, guessed, tuple(remarks))
 
 
-def _refuse_our_names(columns: Mapping[str, Column]) -> None:
-    taken = sorted(name for name in columns if name.lower() in OUR_NAMES)
+def _refuse_our_names(columns: Mapping[str, Column], layout: str) -> None:
+    taken = sorted(name for name in columns if name.lower() in OUR_NAMES[layout])
     if taken:
         raise BadLog(
             f"The log has a column {taken[0]!r}, a name that rankdrift uses itself while it reads. "

@@ -21,7 +21,7 @@ SLOW = "list_sum(list_transform(range(30000), lambda x: (x * rank) % 7)) >= 0"
     ("words", "hint"),
     [
         (["inspct", "x"], "Did you mean 'inspect'?"),
-        (["import", "x"], "Did you mean 'import-counts'?"),
+        (["import", "x"], "'import-counts'"),
         (["inspect", "x", "--qery", "a"], "'--query'"),
         (["harvest", "x"], "Missing option '-o'"),
         (["harvest", "x", "-o", "y", "--by", "week"], "'--by'"),

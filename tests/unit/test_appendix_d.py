@@ -77,7 +77,7 @@ def test_a_seed_makes_the_same_pairs(tmp_path):
         {"propensities": np.ones(3)}, {"propensities": lambda r: -r}, {"spread": 1e-7, "ranks": 5},
         {"ctr": lambda r: 0 * r + 0.9},
     ],
-    ids=str,
+    ids=lambda options: ",".join(options),
 )  # fmt: skip
 def test_options_that_cannot_be(wrong):
     with pytest.raises(BadOption):

@@ -11,8 +11,12 @@ FATES = {
     "no_same": -11, "bad_click": -12, "doc_twice": -13,
 }  # fmt: skip
 
-# Columns that a layout adds to those of the source.
-OUR_NAMES = frozenset("rd_doc rd_place rd_first rd_search rd_clicks rd_filename rd_day".split())
+# Columns that are added to those of the source, by layout.
+OUR_NAMES = {
+    "long": ("rd_filename", "rd_day"),
+    "list": ("rd_filename", "rd_day", "rd_doc", "rd_place"),
+    "events": ("rd_filename", "rd_day", "rd_doc", "rd_first", "rd_search", "rd_clicks"),
+}
 
 
 def steps(p: Planner) -> list[Step]:

@@ -15,6 +15,7 @@ from rankdrift import __version__
 from rankdrift.errors import BadOption, did_you_mean
 from rankdrift.files import write_text
 from rankdrift.rank.comparison import Comparison, Improvement, Pair, percent
+from rankdrift.report.notebook import html_table
 
 COLUMNS = (
     "measure", "rank", "rows", "clicks", "model", "value", "baseline", "improvement", "sd",
@@ -122,10 +123,8 @@ def to_html(c: Comparison) -> str:
     for measure in c.measures:
         cells = [measure.name, "", *(f"{measure.value[m]:.4f}" for m in c.models)]
         rows.append(cells + [percent(measure.improvements.get(pair)) for pair in c.pairs])
-    head = "".join(f"<th>{escape(h)}</th>" for h in heads)
-    body = "".join("<tr>" + "".join(f"<td>{escape(v)}</td>" for v in r) + "</tr>" for r in rows)
     told = "<br>".join(map(escape, [*c.verdicts, *c.remarks]))
-    return f"<p>{told}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<p>{told}</p>{html_table(heads, rows)}"
 
 
 def check_ending(path: str | os.PathLike[str]) -> str:
