@@ -4,8 +4,7 @@ Clicks of one pair belong together, and pairs of one query may too; the default 
 buckets of queries as the independent units. Everything is relative to the reference rank.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -14,9 +13,8 @@ from rankdrift.likelihood import Floats, Likelihood, shares
 from rankdrift.maximise import Fit, maximise
 from rankdrift.propensities import t_quantile
 
-# One bootstrap sample may take its last step when this much of log L is still to be gained: the
-# step leaves about a hundredth, far below the noise that the sample itself is.
-GAIN = 1e-5
+# So much of log L may be left to gain for a bootstrap sample: far below the noise that it is.
+GAIN = 1e-6
 # Of the information on a parameter, less than this share from other buckets is none.
 ALONE = 1e-6
 _CHUNK = 2_000_000  # numbers worked on at a time, for each of a few arrays
@@ -107,16 +105,21 @@ def bootstrap(fit: Fit, samples: int, seed: int) -> Floats:
     for first in range(0, samples, step):
         weight = weights[first : first + step]
         of_cells = [by_bucket @ weight.T for by_bucket in terms.by_bucket]
-        factors = _factors(fit, shared, weight, of_cells)
-        phi = fit.phi + _solve_each(factors, weight @ scores)
+        solve = _solver(fit, shared, weight, of_cells)
+        gradient = weight @ scores
+        change = solve(gradient)
+        phi, before = fit.phi + change, (gradient * change).sum(axis=1)
         for _ in range(20):
             gradient = weight @ wins - _expected(terms, of_cells, basis @ phi.T).T @ basis
-            change = _solve_each(factors, gradient)
+            change = solve(gradient)
             phi += change
             gain = (gradient * change).sum(axis=1)
-            if float(gain.max()) < GAIN:
+            # Each step leaves the same share of what the one before it gained.
+            left = gain * np.minimum(gain / np.maximum(before, 1e-300), 1.0)
+            before = gain
+            if float(left.max()) < GAIN:
                 break
-        for late in np.flatnonzero(~(gain < GAIN)).tolist():  # thin data: not close after all
+        for late in np.flatnonzero(~(left < GAIN)).tolist():  # thin data: not close after all
             phi[late] = _refitted(fit, weight[late], phi[late])
         out[first : first + step] = phi
     return out
@@ -129,25 +132,23 @@ def _shared(fit: Fit) -> Floats | None:
     return np.stack(list(fit.likelihood.bucket_information(fit.theta, fit.basis)))
 
 
-def _factors(
+def _solver(
     fit: Fit, shared: Floats | None, weight: Floats, of_cells: Sequence[Floats]
-) -> list[Any]:
-    """Cholesky factors of each sample's information at the full fit."""
-    from scipy.linalg import cho_factor
-
+) -> Callable[[Floats], Floats]:
+    """Each sample's own gradient (N, F) -> its Newton step, by its information at the full fit."""
     if shared is not None:
-        return [cho_factor(one, lower=True) for one in np.tensordot(weight, shared, axes=1)]
+        inverse = np.linalg.inv(np.tensordot(weight, shared, axes=1))
+        return lambda right: np.einsum("nij,nj->ni", inverse, right)
+    from scipy.linalg import cho_factor, cho_solve
+
     point = fit.likelihood.at(fit.theta)
-    return [
+    factors = [
         cho_factor(point.information(fit.basis, [own[:, n] for own in of_cells]), lower=True)
         for n in range(len(weight))
     ]
-
-
-def _solve_each(factors: Sequence[Any], right: Floats) -> Floats:
-    from scipy.linalg import cho_solve
-
-    return np.stack([cho_solve(one, row) for one, row in zip(factors, right, strict=True)])
+    return lambda right: np.stack(
+        [cho_solve(one, row) for one, row in zip(factors, right, strict=True)]
+    )
 
 
 def _expected(terms: Likelihood, of_cells: Sequence[Floats], theta: Floats) -> Floats:
