@@ -26,6 +26,8 @@ def test_ours_beats_biased_by_the_truth(tmp_path):
     assert run.comparison.data["searches"] == TINY.test
     biased, ours = (found.measure("true NDCG", model)[0] for model in ("biased", "ours"))
     assert 0.75 < biased < ours < 1
+    drawn = found.plot().chart.data.values
+    assert [row["ndcg"] for row in drawn] == [biased, ours]
     for ending in ("json", "txt", "tex"):
         save_table(found, tmp_path / f"t.{ending}")
     plain = json.loads((tmp_path / "t.json").read_text())

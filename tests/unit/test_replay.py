@@ -74,6 +74,15 @@ def test_what_comes_back_is_told(counts):
     assert found.to_dict()["blocks"][0]["first"] == 2
 
 
+def test_the_chart_has_a_bar_for_each_block(counts, tmp_path):
+    found = like(counts, replays=3)
+    drawn = found.plot()
+    drawn.save(tmp_path / "replay.svg")
+    values = drawn.chart.data.values
+    assert [row["rmse"] for row in values] == [block.rmse for block in found.blocks]
+    assert "replays" in (tmp_path / "replay.svg").read_text()
+
+
 def test_a_stiff_curve_is_found_out(counts):
     truth = estimate(counts, curve="loglog", errors="model")
     place = truth.ranks

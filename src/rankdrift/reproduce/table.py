@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from rankdrift.rank.ranker import Ranker
 from rankdrift.rank.training import train
 from rankdrift.reproduce.rivals import lightgbm_positions, xgboost_unbiased
 from rankdrift.simulate import market
+
+if TYPE_CHECKING:
+    from rankdrift.report.charts import Figure
 
 # Improvement of AUC in percent by rank: (over biased, its deviation, over EM, its deviation).
 PAPER = {
@@ -99,6 +102,13 @@ class Table:
             next(m for m in run.comparison.measures if m.name == name).value[model]
             for run in self.runs
         ])  # fmt: skip
+
+    def plot(self) -> Figure:
+        """True NDCG by model; its `save` writes .png, .svg or .html."""
+        from rankdrift.report.charts import Figure
+        from rankdrift.reproduce.table_chart import table_chart
+
+        return Figure(table_chart(self))
 
     def to_dict(self) -> dict[str, Any]:
         base = [b for b in (BIASED, EM) if b in self.models]

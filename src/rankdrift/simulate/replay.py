@@ -7,7 +7,7 @@ the estimate makes of many such replays tells its bias, its error and how honest
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from rankdrift.counts_arrays import stack
 from rankdrift.errors import BadOption, NoUsablePairs, RankdriftError
 from rankdrift.estimation import estimate
 from rankdrift.propensities import Floats, Propensities, check_level
+
+if TYPE_CHECKING:
+    from rankdrift.report.charts import Figure
 
 BLOCKS = ((2, 3), (4, 7), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255), (256, 100_000))
 MOST = 0.95  # mean relevance of a pair
@@ -64,6 +67,13 @@ class Replay:
             return "failed"
         order = ("biased", "short", "noisy", "useful", "close")
         return min((block.verdict for block in self.blocks), key=order.index)
+
+    def plot(self) -> "Figure":
+        """Errors by block of ranks; its `save` writes .png, .svg or .html."""
+        from rankdrift.report.charts import Figure
+        from rankdrift.simulate.replay_chart import replay_chart
+
+        return Figure(replay_chart(self))
 
     def to_dict(self) -> dict[str, Any]:
         return {
