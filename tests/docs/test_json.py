@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 
@@ -44,9 +45,19 @@ def test_keys(folder, monkeypatch):
         "evaluate": [log, *LOG, "--model", "model.txt", "--ranks", "1,2", "--bootstrap", "10"],
         "report": ["counts.parquet", "-o", "report.html"],
         "export-training": [log, *LOG, "-o", "training.txt"],
+        "sql": [log, *LOG, "--dialect", "duckdb", "--table", "shop"],
+        "import-counts": ["result.parquet", "-o", "imported.parquet"],
+        "simulate market": ["-o", "market", "--rows", "2000"],
+        "simulate pairs": ["-o", "pairs.parquet", "--pairs", "1000"],
+        "simulate like": ["counts.parquet", "--replays", "2"],
     }
     assert commands.keys() == documented().keys()
     for verb, words in commands.items():
-        done = CliRunner().invoke(rankdrift, [verb, *words, "--json", "--quiet"])
+        done = CliRunner().invoke(rankdrift, [*verb.split(), *words, "--json", "--quiet"])
+        assert done.exit_code in (0, 1), f"{verb}: {done.output}"
         printed = json.loads(done.stdout)
         assert set(printed) == documented()[verb], verb
+        if verb == "sql":
+            with duckdb.connect() as database:
+                database.execute(f"CREATE VIEW shop AS FROM '{log}'")
+                database.execute(f"COPY ({printed['sql']}) TO 'result.parquet'")
