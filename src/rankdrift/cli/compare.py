@@ -77,6 +77,7 @@ def compare(
     screen.answer({**found.to_dict(), "chart": chart})
     if chart:
         screen.say("", f"The chart is in {chart}.")
+    screen.next("rankdrift", "estimate", *logs, "-o", "propensities.json")
     return 1 if found.left_out else 0
 
 

@@ -78,6 +78,8 @@ def evaluate(
     screen.show(comparison_report(found))
     screen.note(found.remarks)
     screen.answer(found.to_dict())
+    kept = next((path for path in output if path.endswith(".json")), "COMPARISON.json")
+    screen.next("rankdrift", "report", kept, "-o", "report.html")
     return 0
 
 

@@ -209,6 +209,7 @@ def like(screen: Screen, file: str, truth: str | None, **options: Any) -> int:
     )
     screen.show(replay_report(found))
     screen.answer({"counts": file, **found.to_dict()})
+    screen.next("rankdrift", "estimate", file, "-o", "propensities.json")
     return 0 if found.verdict in ("close", "useful") else 1
 
 
