@@ -13,6 +13,10 @@ from rankdrift.propensities import Floats, Propensities, Segment
 if TYPE_CHECKING:
     from rankdrift.estimation import Fitted, Options
 
+# With 0, intervals of leaning curves held the truth in 80% to 96% of 60 worlds of three segments;
+# with this, in 91% to 97%, and the curves were closer to it.
+_CAREFUL = 2.0
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -98,8 +102,9 @@ def _lean(
 
     The size (one variance for the deviation of log p, the same at every rank compared) is
     estimated by the method of moments on a few ranks that all segments share; each segment then
-    leans on the pool in proportion to its own noise. The second value is the deviation's size; it
-    is then taken as known, so with few segments leaning curves look surer than they are.
+    leans on the pool in proportion to its own noise. Few segments tell little about that size, so
+    they lean as if it were `_CAREFUL` standard errors larger. The second value is the size as
+    estimated.
     """
     from rankdrift.agreement import MOST_RANKS, anchors
 
@@ -111,7 +116,7 @@ def _lean(
     at = anchors(shared, pooled.reference, min(MOST_RANKS, pooled.parameters or 1))
     values = np.stack([p.log_p[np.searchsorted(p.ranks, at)] for p in own.values()])
     noise = np.stack([p.std_error[np.searchsorted(p.ranks, at)] ** 2 for p in own.values()])
-    between = variance_between(values, noise)
+    between, error = variance_between(values, noise)
     precision = np.zeros((len(own), len(pooled.ranks)))
     for row, p in zip(precision, own.values(), strict=True):
         row[np.isin(pooled.ranks, p.ranks)] = _inverse(p.std_error**2)[
@@ -119,20 +124,25 @@ def _lean(
         ]
     share = precision / np.maximum(precision.sum(axis=0), 1e-300)
     leaning = {
-        segment: _shrunk(p, pooled, between, share, place)
+        segment: _shrunk(p, pooled, between + _CAREFUL * error, share, place)
         for place, (segment, p) in enumerate(own.items())
     }
     return leaning, float(np.sqrt(between))
 
 
-def variance_between(values: Floats, noise: Floats) -> float:
+def variance_between(values: Floats, noise: Floats) -> tuple[float, float]:
     """Variance between segments beyond noise (DerSimonian and Laird), from log p (S, A) with
-    variances `noise`; each rank counts by the information it has."""
+    variances `noise`, and its standard error; each rank counts by the information it has.
+
+    A segment's curve is high or low at many ranks at once, so the error takes them for one.
+    """
     weight = _inverse(noise)
     total = weight.sum(axis=0)
     q = (weight * (values - (weight * values).sum(axis=0) / total) ** 2).sum(axis=0)
     scale = total - (weight**2).sum(axis=0) / total
-    return max(0.0, float((q - (len(values) - 1)).sum() / scale.sum()))
+    free = len(values) - 1
+    found = max(0.0, float((q - free).sum() / scale.sum()))
+    return found, (found + free / float(scale.mean())) * float(np.sqrt(2 / free))
 
 
 def _shrunk(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from worlds import listed, power, simulate
 
+from rankdrift.agreement import anchors
 from rankdrift.errors import BadOption
 from rankdrift.estimation import estimate
 from rankdrift.segments import variance_between
@@ -72,7 +73,7 @@ def test_leaning_curves_lie_between_their_own_and_the_pool(curve, seed):
         assert (leaning.std_error[1:] > 0).all()
 
 
-def test_a_tiny_segment_leans_nearly_fully_and_a_large_one_hardly():
+def test_a_tiny_segment_leans_mostly_and_a_large_one_hardly():
     """Large segments that differ a little, and one of a hundredth of the pairs."""
     segments = {"app": power(0.9), "tv": power(0.6), "web": power(0.3)}
     shares = [0.495, 0.01, 0.495]
@@ -83,9 +84,9 @@ def test_a_tiny_segment_leans_nearly_fully_and_a_large_one_hardly():
         own, leaning = found.by_segment[(name,)], found.leaning[(name,)]
         return 1 - (leaning.log_p - found.log_p)[-1] / (own.log_p - found.log_p)[-1]
 
-    assert leans("tv") > 0.85
-    assert leans("app") < 0.6
-    assert leans("web") < 0.6
+    assert leans("tv") > 0.7
+    assert leans("app") < 0.4
+    assert leans("web") < 0.4
     tiny = found.leaning[("tv",)]
     assert (tiny.std_error[1:] < found.by_segment[("tv",)].std_error[1:]).all()
     assert (tiny.std_error[1:] >= found.std_error[1:]).all()  # surer than its pool it cannot be
@@ -96,8 +97,13 @@ def test_leaning_by_hand():
     segments = {"app": power(1.2), "tv": power(0.6), "web": power(0.3)}
     counts = simulate(3000, 30, 1, segments=segments).counts
     found = estimate(counts, by="device", curve=KNOTS)
-    between = found.difference.spread**2
-    assert between > 0
+    assert found.difference.spread > 0
+    at = anchors(found.ranks, 1, 2) - 1
+    values = np.stack([own.log_p[at] for own in found.by_segment.values()])
+    errors = np.stack([own.std_error[at] for own in found.by_segment.values()])
+    estimate_, error = variance_between(values, errors**2)
+    assert estimate_ == pytest.approx(found.difference.spread**2)
+    between = estimate_ + 2 * error  # with three segments it is hardly known
     noise = np.stack([own.std_error[1:] ** 2 for own in found.by_segment.values()])
     share = (1 / noise) / (1 / noise).sum(axis=0)
     pool = found.std_error[1:] ** 2
@@ -120,18 +126,37 @@ def test_the_variance_between_segments_is_found_whatever_the_noise():
     rng = np.random.default_rng(3)
     noise = np.array([[0.01, 0.5], [0.04, 2.0], [0.02, 1.0], [0.09, 4.0]])
     truth = 0.04
-    found = [variance_between(rng.normal(0, np.sqrt(truth + noise)), noise) for _ in range(2000)]
+    drawn = (rng.normal(0, np.sqrt(truth + noise)) for _ in range(2000))
+    found = [variance_between(values, noise)[0] for values in drawn]
     # Cut off at 0, so a little above; counting both ranks alike would leave 1.3 of noise.
     assert truth < np.mean(found) < 1.4 * truth
     assert np.std(found) < 2 * truth
 
 
-def test_segments_that_do_not_differ_are_the_pool():
+def test_segments_that_do_not_differ_gain_from_the_pool():
     counts = simulate(900, 30, 4, segments=SAME, queries=300).counts
     found = estimate(counts, by="device", curve=KNOTS)
     assert found.difference.spread == 0
-    for leaning in found.leaning.values():
-        np.testing.assert_allclose(leaning.log_p, found.log_p, atol=1e-12)
+    for segment, leaning in found.leaning.items():
+        own = found.by_segment[segment]
+        assert (leaning.std_error[1:] < own.std_error[1:]).all()
+        assert (np.abs(leaning.log_p - found.log_p) <= np.abs(own.log_p - found.log_p)).all()
+
+
+def test_intervals_of_leaning_curves_hold_the_truth():
+    """Segments whose slopes are drawn; of 60 such worlds, 95.6% of intervals held the truth."""
+    held = []
+    for seed in range(25):
+        drawn = np.random.default_rng(1000 + seed).normal(0.7, 0.1, 3)
+        slopes = {name: power(s) for name, s in zip(("app", "tv", "web"), drawn, strict=True)}
+        world = simulate(1500, 30, seed, segments=slopes, queries=300)
+        found = estimate(world.counts, by="device", curve=KNOTS)
+        for (name,), leaning in found.leaning.items():
+            low, high = (np.log(bound)[[4, 29]] for bound in leaning.interval(0.95))
+            truth = world.by_segment[name][[4, 29]]
+            held.append((low <= truth) & (truth <= high))
+    # 150 intervals, of which those of one curve go together: three deviations of about 2.5%.
+    assert np.mean(held) > 0.88
 
 
 def test_segments_without_an_estimate_are_named():
