@@ -140,7 +140,7 @@ def _outside(values: Any, low: int, high: int) -> Bools:
 
 def _whole(name: str, value: object, low: int, high: int) -> int:
     try:
-        number = index(value)  # type: ignore[arg-type]
+        number = index(value)  # type: ignore[arg-type]  # a TypeError is what is asked for
     except TypeError:
         number = low - 1
     if isinstance(value, bool) or not low <= number <= high:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 
 class RankdriftError(ValueError):
@@ -35,7 +36,13 @@ class NotIdentified(RankdriftError):
 
 
 class NotConverged(RankdriftError):
-    """The maximum of the likelihood was not reached."""
+    """The maximum of the likelihood was not reached; carries what there was.
+
+    partial: log p or the parameters of the last step; path: the likelihood by step, where kept.
+    """
+
+    partial: Any = None
+    path: tuple[float, ...] = ()
 
 
 class MissingExtra(RankdriftError):

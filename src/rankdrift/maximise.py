@@ -106,5 +106,5 @@ def _failed(likelihood: Likelihood, theta: Floats, why: str, step: int) -> NotCo
         "Use a curve with fewer parameters (loglog with fewer knots), a smaller --max-rank, "
         "or more days."
     )
-    error.partial = theta  # type: ignore[attr-defined]  # what it had
+    error.partial = theta
     return error

@@ -21,7 +21,7 @@ SLOW = "list_sum(list_transform(range(30000), lambda x: (x * rank) % 7)) >= 0"
     ("words", "hint"),
     [
         (["inspct", "x"], "Did you mean 'inspect'?"),
-        (["import", "x"], "'import-counts'"),
+        (["import", "x"], "Did you mean one of: 'import-counts', 'report'?"),
         (["inspect", "x", "--qery", "a"], "'--query'"),
         (["harvest", "x"], "Missing option '-o'"),
         (["harvest", "x", "-o", "y", "--by", "week"], "'--by'"),

@@ -136,7 +136,7 @@ def not_converged(told: str, log_p: Floats, path: list[float]) -> NotConverged:
         f"{told} No propensities are given, for they would not be the estimate. Use a smaller "
         "max_rank, or add days."
     )
-    error.partial, error.path = log_p, tuple(path)  # type: ignore[attr-defined]
+    error.partial, error.path = log_p, tuple(path)
     return error
 
 
