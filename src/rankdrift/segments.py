@@ -13,9 +13,9 @@ from rankdrift.propensities import Floats, Propensities, Segment
 if TYPE_CHECKING:
     from rankdrift.estimation import Fitted, Options
 
-# Of 0, 1, 2 and 3 chosen by `python -m benchmarks.leaning`: with 0, intervals of leaning curves held
-# the truth in 80% to 96%, with this in 91% to 97%. The curves themselves are a little further off
-# where segments are alike, and closer where they differ much.
+# Of 0, 1, 2 and 3 chosen by `python -m benchmarks.leaning`: with 0, intervals of leaning curves
+# held the truth in 80% to 96%, with this in 91% to 97%. The curves themselves are a little further
+# off where segments are alike, and closer where they differ much.
 _CAREFUL = 2.0
 
 
