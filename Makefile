@@ -5,14 +5,14 @@ READY := .venv/.ready
 .PHONY: help demo test bench accuracy docs lint format clean
 
 help:
-	@echo 'make demo    simulate a log, count it and show what is in it, under demo/'
-	@echo 'make test    style, types and tests'
-	@echo 'make bench   time and memory, beside the obvious ways to do the same'
+	@echo 'make demo      make up a log and go through all the steps, to demo/report.html'
+	@echo 'make test      style, types and tests'
+	@echo 'make bench     time and memory, beside the obvious ways to do the same'
 	@echo 'make accuracy  bias, errors and coverage in worlds of known truth, beside the peers'
-	@echo 'make docs    the documentation as a site, under build/site'
-	@echo 'make lint    style and types only'
-	@echo 'make format  put the code into the common style'
-	@echo 'make clean   remove everything the other targets made'
+	@echo 'make docs      the documentation as a site, under build/site'
+	@echo 'make lint      style and types only'
+	@echo 'make format    put the code into the common style'
+	@echo 'make clean     remove everything the other targets made'
 
 demo: $(READY)
 	$(BIN)/rankdrift demo

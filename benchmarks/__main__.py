@@ -10,7 +10,17 @@ import platform
 import time
 from pathlib import Path
 
-from benchmarks import coverage, estimate, evaluate, harvest, max_shown, memory, rivals, spark
+from benchmarks import (
+    coverage,
+    estimate,
+    evaluate,
+    harvest,
+    market,
+    max_shown,
+    memory,
+    rivals,
+    spark,
+)
 from rankdrift.files import write_text
 
 RESULTS = Path(__file__).with_name("results.json")
@@ -23,8 +33,9 @@ BENCHMARKS = {
     "evaluate": evaluate.run,
     "coverage": coverage.run,
     "rivals": rivals.run,
+    "market": market.run,
 }
-LONG = ("coverage",)  # only when asked for by name
+LONG = ("coverage", "market")  # only when asked for by name
 
 
 def main() -> None:

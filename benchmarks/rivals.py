@@ -1,7 +1,7 @@
 """The other estimators: how fast, how right where they should be, how wrong where they should not.
 
     python -m benchmarks rivals           how fast
-    python -m benchmarks.rivals worlds    how right: a few minutes; also `market`
+    python -m benchmarks.rivals worlds    how right: a few minutes; also `market` and `trees`
 
 AllPairs is timed beside ultr-bias-toolkit's on the same log, regression EM beside LightGBM growing
 as many trees. The accuracy of each is measured in small worlds that keep or break what it assumes,
@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.em_trees import judge_trees
 from benchmarks.logs import DATA
 from benchmarks.measure import show
 from rankdrift import estimate, harvest, read_log, read_matrix
@@ -192,7 +193,7 @@ def judge_in_worlds() -> dict[str, dict[str, dict[str, float]]]:
 def _all_methods(world: Made) -> dict[str, Propensities]:
     log = world.log(threads=1)
     sets = find_interventions(log, max_rank=10)
-    seen = {"bootstrap": 0, "threads": 1, "leaves": 7}
+    seen = {"bootstrap": 0, "threads": 1}
     return {
         "rankdrift, direct": estimate(harvest(log), curve="direct"),
         "AllPairs": all_pairs(sets),
@@ -223,7 +224,7 @@ def judge_in_market(rows: int = 2_000_000, depth: int = 120) -> dict[str, dict[s
             truth = np.log(made_up.propensities[platform][:depth])
             curves = {
                 "direct": estimate(harvest(log), curve="direct"),
-                "em": regression_em(read_matrix(log, features="f_*"), bootstrap=0),
+                "em": regression_em(read_matrix(log, features="f_*"), bootstrap=0, threads=1),
                 "ctr": ctr(tally(log)),
             }
             judged[platform] = {"truth dip": _dip(np.arange(1, depth + 1), truth)}
@@ -258,6 +259,6 @@ def _dip(ranks: Any, log_p: Any) -> float:
 
 if __name__ == "__main__":
     which = {"all-pairs": time_all_pairs, "em": time_em, "worlds": judge_in_worlds,
-             "market": judge_in_market}  # fmt: skip
+             "market": judge_in_market, "trees": judge_trees}  # fmt: skip
     for name in sys.argv[1:] or which:
         which[name]()

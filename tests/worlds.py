@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankdrift.counts import ByRank, Comparisons, Counts, Pairs
+from rankdrift.counts import ByRank, Counts, Pairs
 from rankdrift.counts_arrays import shorten
 from rankdrift.funnel import Dropped, Funnel, Used
 
@@ -170,10 +170,11 @@ def _count(
 
     still, never = clicked & ~moved, ~clicked
     pairs = Pairs(segment[used], bucket[used], drift[used], code[used], times[used])
-    pairs, compared = shorten(pairs, max_shown)
+    pairs, compared, held = shorten(pairs, max_shown)
     return Counts(
         pairs=pairs,
-        comparisons=compared if len(compared) else Comparisons.empty(),
+        comparisons=compared,
+        held=held,
         by_rank=ByRank(
             some // width, some % width, impressions[some].astype(int), clicks[some].astype(int)
         ),

@@ -50,19 +50,21 @@ def tables(results: dict[str, Any]) -> str:
 def overview(results: dict[str, Any]) -> str:
     lines = [
         "### All scenarios at a glance", "",
-        "| scenario | estimator | RMSE of log p | blocks with a bias | 95% covers | efficiency |",
-        "|---|---|---|---|---|---|",
+        "| scenario | estimator | RMSE of log p | blocks with a bias | all blocks, p "
+        "| 95% covers | efficiency |",
+        "|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     for name, found in results.items():
         for estimator, entry in found["estimators"].items():
             if "blocks" not in entry:
-                lines.append(f"| {name} | {estimator} | could not be made | | | |")
+                lines.append(f"| {name} | {estimator} | could not be made | | | | |")
                 continue
             biased = [b for b in entry["blocks"] if abs(b["bias"]) > SURE * b["bias_error"]]
             word = f"{estimator}" if entry["holds"] else f"*{estimator}*"
             lines.append(
                 f"| {name} | {word} | {entry['rmse']:.3f} | {len(biased)} of "
-                f"{len(entry['blocks'])} | {_percent(entry['coverage'])} | {_efficiency(entry)} |"
+                f"{len(entry['blocks'])} | {_p_value(entry['bias_p'])} | "
+                f"{_percent(entry['coverage'])} | {_efficiency(entry)} |"
             )
     return "\n".join([*lines, ""])
 
@@ -117,6 +119,10 @@ def detail(name: str, found: dict[str, Any]) -> str:
 
 def _percent(share: float | None) -> str:
     return "–" if share is None else f"{share:.1%}"
+
+
+def _p_value(p: float | None) -> str:
+    return "–" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _efficiency(entry: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks.accuracy.bounds import centred_variance, information
 from benchmarks.accuracy.estimators import ESTIMATORS, Found
 from benchmarks.accuracy.scenarios import SCENARIOS
+from rankdrift.agreement import hotelling
 from rankdrift.errors import RankdriftError
 
 BLOCKS = ((1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255), (256, 500))
@@ -114,13 +115,14 @@ def figures(trials: list[Trial]) -> dict[str, Any]:
     off = np.stack([t.off for t in trials])
     covered = np.stack([t.covered for t in trials])
     ranks = np.arange(1, off.shape[1] + 1)
-    blocks = []
+    blocks, by_block = [], []
     for first, last in (*BLOCKS, (1, len(ranks))):
         inside = (ranks >= first) & (ranks <= last)
         if not inside.any() or not np.isfinite(off[:, inside]).any():
             continue
         part = off[:, inside]
         means = np.nanmean(part[np.isfinite(part).any(axis=1)], axis=1)
+        by_block.append(means)
         held = covered[:, inside]
         held = held[np.isfinite(held)]
         blocks.append({
@@ -131,10 +133,21 @@ def figures(trials: list[Trial]) -> dict[str, Any]:
             "coverage": float(held.mean()) if len(held) else None,
         })  # fmt: skip
     return {
-        "blocks": blocks[:-1], "rmse": blocks[-1]["rmse"], "coverage": blocks[-1]["coverage"],
+        "blocks": blocks[:-1], "bias_p": unbiased(by_block[:-1]),
+        "rmse": blocks[-1]["rmse"], "coverage": blocks[-1]["coverage"],
         "estimated": float(np.isfinite(off).mean()),
         "seconds": float(np.mean([t.seconds for t in trials])),
     }  # fmt: skip
+
+
+def unbiased(by_block: list[np.ndarray]) -> float | None:
+    """p-value of Hotelling's test that no block has a bias. What is off at one block is off at the
+    next, and all are relative to their mean, so that the last adds nothing to the others."""
+    if len({len(means) for means in by_block}) > 1 or len(by_block[0]) < 4 * len(by_block):
+        return None
+    off = np.stack(by_block[:-1], axis=1)
+    covariance = np.cov(off, rowvar=False) / len(off)
+    return hotelling(off.mean(axis=0), np.atleast_2d(covariance), len(off))[3]
 
 
 def efficiency(trials: list[Trial], bound: np.ndarray) -> dict[str, float]:

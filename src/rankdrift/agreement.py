@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdrift.cells import Floats
 from rankdrift.errors import NotIdentified
 from rankdrift.estimation import Fitted
-from rankdrift.likelihood import Floats, Ranks
+from rankdrift.likelihood import Ranks
 from rankdrift.uncertainty import bucket_moves, spread_of
 
 MOST_RANKS = 8

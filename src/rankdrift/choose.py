@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdrift.cells import Floats
 from rankdrift.curves import Curve, Part
-from rankdrift.likelihood import Floats
 from rankdrift.maximise import Fit, maximise
 
 if TYPE_CHECKING:

@@ -60,12 +60,16 @@ class CurveComparison:
         return tuple((d.first, d.second) for d in self.distances if d.verdict == AGREE)
 
     def table(self) -> dict[str, list[Any]]:
-        """Columns of plain values: a row for each rank, None where a method has no estimate."""
+        """Columns of plain values: a row for each rank, None where a method has no estimate.
+
+        The columns of a method: its propensities, and with _low, _high and _supported after its
+        name their intervals and whether enough clicks are behind them.
+        """
         ranks = sorted({int(r) for curve in self.curves.values() for r in curve.ranks})
         columns: dict[str, list[Any]] = {"rank": ranks}
         for name, curve in self.curves.items():
             told = curve.table(self.level)
-            for field in ("propensity", "low", "high"):
+            for field in ("propensity", "low", "high", "supported"):
                 by_rank = dict(zip(told["rank"], told[field], strict=True))
                 label = name if field == "propensity" else f"{name}_{field}"
                 columns[label] = [by_rank.get(rank) for rank in ranks]

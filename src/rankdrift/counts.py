@@ -24,30 +24,28 @@ from rankdrift.counts_arrays import (
     UNIT,
     ByRank,
     Comparisons,
-    Ints,
+    Held,
     Pairs,
     SmallInts,
-    cut,
     fold,
-    runs,
     shorten,
     stack,
-    widen,
 )
 from rankdrift.counts_checks import check_tables, check_used, plain_values
-from rankdrift.errors import BadCounts, BadOption, did_you_mean
+from rankdrift.errors import BadCounts
 from rankdrift.funnel import Funnel
 
 if TYPE_CHECKING:
+    from rankdrift.counts_choices import Choices
     from rankdrift.report.charts import Figure
 
 __all__ = [
     "DRIFTS",
     "UNIT",
     "ByRank",
-    "Choices",
     "Comparisons",
     "Counts",
+    "Held",
     "Pairs",
     "Segment",
     "merge",
@@ -55,27 +53,10 @@ __all__ = [
 
 Segment = tuple[str | None, ...]
 
-Segmented = TypeVar("Segmented", Pairs, Comparisons, ByRank)
+Segmented = TypeVar("Segmented", Pairs, Comparisons, Held, ByRank)
 
-_TABLES = ("pairs", "comparisons", "by_rank")
+_TABLES = ("pairs", "comparisons", "held", "by_rank")
 _BATCH = 8_000_000  # rows waiting to be merged before they are
-
-
-@dataclass(frozen=True, eq=False)
-class Choices:
-    """The terms of Eq. (3), log-like: T weighted choices of one rank among those shown.
-
-    shown (T, K) int32, ranks ascending, then zeros; clicked (T,) int32, the rank chosen;
-    weight (T,) float64; bucket, segment (T,) int32;
-    pair (T,) int64, the row of Counts.pairs it comes from, -1 for a comparison.
-    """
-
-    shown: SmallInts
-    clicked: SmallInts
-    weight: NDArray[np.float64]
-    bucket: SmallInts
-    segment: SmallInts
-    pair: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +64,11 @@ class Counts:
     """What a log says about propensities, by segment and query bucket.
 
     segments: the values of segment_columns, one tuple each, sorted, None first; ((),) if there
-    are no segment columns. buckets: a power of two. max_shown: pairs shown more often are held
-    as comparisons. days: ISO. sources: fingerprints of the inputs. options: the resolved options
-    of the harvest, as plain JSON values. version: of the rankdrift that counted. The funnel is
-    that of the log, and stays so when the counts are restricted.
+    are no segment columns. buckets: a power of two. max_shown: pairs shown more often are not
+    listed in `pairs` but held as comparisons, and counted by rank in `held`. days: ISO. sources:
+    fingerprints of the inputs. options: the resolved options of the harvest, as plain JSON values.
+    version: of the rankdrift that counted. The funnel is that of the log, and stays so when the
+    counts are restricted.
     """
 
     pairs: Pairs
@@ -102,6 +84,7 @@ class Counts:
     sources: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     version: str = ""
+    held: Held = field(default_factory=Held.empty)
 
     def __post_init__(self) -> None:
         for name, value in plain_values(self).items():
@@ -109,8 +92,7 @@ class Counts:
         check_tables(self)
         segments, place = _sorted_segments(self)
         object.__setattr__(self, "segments", segments)
-        for name in _TABLES:
-            table = getattr(self, name)
+        for name, table in self.tables.items():
             table = replace(table, segment=place[table.segment]).collapse()
             object.__setattr__(self, name, table)
         self.funnel.check()
@@ -123,14 +105,36 @@ class Counts:
         return "restrict" not in self.options
 
     @property
+    def tables(self) -> dict[str, Any]:
+        """The tables by name."""
+        return {name: getattr(self, name) for name in _TABLES}
+
+    @property
+    def held_known(self) -> bool:
+        """Whether `held` has the pairs that are held as comparisons: files of format 1 do not."""
+        return len(self.held) > 0 or len(self.comparisons) == 0
+
+    @property
+    def n_held(self) -> int | None:
+        """Pairs held as comparisons; of counts restricted to fewer ranks, those whose first rank
+        is left; None if that is not known."""
+        if self.whole:
+            return self.funnel.used.pairs - self.pairs.total.pairs
+        return int(self.held.first.sum()) if self.held_known else None
+
+    @property
     def n_pairs(self) -> int:
-        """Pairs counted; of restricted counts those listed, without the comparisons."""
-        return self.funnel.used.pairs if self.whole else self.pairs.total.pairs
+        """Pairs counted: those listed, and those held as far as known."""
+        if self.whole:
+            return self.funnel.used.pairs
+        return self.pairs.total.pairs + (self.n_held or 0)
 
     @property
     def n_clicks(self) -> int:
-        """Clicks counted; of restricted counts those listed, without the comparisons."""
-        return self.funnel.used.clicks if self.whole else self.pairs.total.clicks
+        """Clicks of the pairs counted."""
+        if self.whole:
+            return self.funnel.used.clicks
+        return self.pairs.total.clicks + int(self.held.clicks.sum())
 
     @property
     def ranks(self) -> SmallInts:
@@ -143,7 +147,7 @@ class Counts:
         """Whether all but the version and the sources is the same."""
         names = {f.name for f in fields(self)} - {"version", "sources", *_TABLES}
         return all(getattr(self, name) == getattr(other, name) for name in names) and all(
-            getattr(self, name).equals(getattr(other, name)) for name in _TABLES
+            table.equals(other.tables[name]) for name, table in self.tables.items()
         )
 
     def __add__(self, other: Counts) -> Counts:
@@ -170,62 +174,28 @@ class Counts:
         column. max_shown, buckets: as of a coarser harvest.
 
         The funnel stays that of the log. Of pairs held as comparisons, `max_rank` drops the cells
-        of deeper ranks and `strict` drops all.
+        of deeper ranks, even if that leaves one rank of a pair, and `strict` drops all.
         """
-        max_rank = _at_most("max_rank", max_rank, self.max_rank, 1)
-        max_shown = _at_most("max_shown", max_shown, self.max_shown, 2)
-        buckets = _at_most("buckets", buckets, self.buckets, 1)
-        if buckets & (buckets - 1):
-            raise BadOption(f"buckets is {buckets}. Use a power of two.")
-        pairs, comparisons, by_rank = self.pairs, self.comparisons, self.by_rank
-        done: dict[str, Any] = {}
-        if segments is not None:
-            wanted = _find_segments(self, segments)
-            pairs = pairs.take(np.isin(pairs.segment, wanted))
-            comparisons = comparisons.take(np.isin(comparisons.segment, wanted))
-            by_rank = by_rank.take(np.isin(by_rank.segment, wanted))
-            done["segments"] = [self.segments[i] for i in wanted]
-        if max_rank < self.max_rank:
-            pairs = cut(pairs, np.arange(1, max_rank + 1))
-            deepest = np.maximum(comparisons.clicked, comparisons.other)
-            comparisons = comparisons.take(deepest <= max_rank)
-            by_rank = by_rank.take(by_rank.rank <= max_rank)
-            done["max_rank"] = max_rank
-        if strict:
-            pairs = pairs.take((pairs.appearances == 2) & (pairs.clicks == 1))
-            comparisons = Comparisons.empty()
-            done["strict"] = True
-        pairs, compared = shorten(pairs, max_shown)
-        done = {**self.options.get("restrict", {}), **done}
-        return replace(
-            self,
-            pairs=fold(pairs, buckets),
-            comparisons=fold(stack([comparisons, compared]), buckets),
-            by_rank=by_rank,
+        from rankdrift.counts_restricting import restrict
+
+        return restrict(
+            self, strict=strict, max_rank=max_rank, segments=segments, max_shown=max_shown,
             buckets=buckets,
-            max_rank=max_rank,
-            max_shown=max_shown,
-            options={**self.options, "restrict": done} if done else self.options,
-        )
+        )  # fmt: skip
 
     def only(self, ranks: NDArray[np.int32]) -> Counts:
         """Appearances at these ranks only; pairs left with no click or one rank are dropped."""
-        compared = self.comparisons
-        inside = np.isin(compared.clicked, ranks) & np.isin(compared.other, ranks)
-        return self._part(
-            pairs=cut(self.pairs, ranks),
-            comparisons=compared.take(inside),
-            by_rank=self.by_rank.take(np.isin(self.by_rank.rank, ranks)),
-            ranks=ranks.tolist(),
-        )
+        from rankdrift.counts_restricting import at_ranks, told
+
+        tables = at_ranks(self.tables, ranks)
+        return replace(self, **tables, options=told(self, ranks=ranks.tolist()))
 
     def drifting(self, drifts: Sequence[int]) -> Counts:
         """Pairs that moved in one of these ways only (indices into DRIFTS)."""
-        return self._part(
-            pairs=self.pairs.take(np.isin(self.pairs.drift, drifts)),
-            comparisons=Comparisons.empty(),
-            drift=list(drifts),
-        )
+        from rankdrift.counts_restricting import listed_only, told
+
+        tables = listed_only(self.pairs.take(np.isin(self.pairs.drift, drifts)))
+        return replace(self, **tables, options=told(self, drift=list(drifts)))
 
     def regroup(self, columns: Sequence[str]) -> Counts:
         """Split by these of the segment columns only; the others are summed away."""
@@ -233,52 +203,25 @@ class Counts:
         kept = tuple(tuple(segment[i] for i in places) for segment in self.segments)
         return replace(self, segment_columns=tuple(columns), segments=kept)
 
-    def _part(self, pairs: Pairs, comparisons: Comparisons, **what: Any) -> Counts:
-        by_rank = what.pop("by_rank", self.by_rank)
-        told = {**self.options.get("restrict", {}), **what}
-        return replace(
-            self, pairs=pairs, comparisons=comparisons, by_rank=by_rank,
-            options={**self.options, "restrict": told},
-        )  # fmt: skip
-
     def choices(self, clicks: Literal["every", "single"] = "every") -> Choices:
         """The terms of the likelihood: every click, or only those of pairs with just one.
 
         A pair clicked several times gives one term per clicked rank, with the number of its
         clicks there as weight.
         """
-        if clicks not in ("every", "single"):
-            raise BadOption(f"clicks is {clicks!r}. Use 'every' or 'single'.")
-        pairs, comparisons = self.pairs, self.comparisons
-        clicked = pairs.shown & 1
-        if clicks == "single":
-            clicked = clicked * (pairs.clicks == 1)[:, None]
-            comparisons = comparisons.take(comparisons.single)
-        pair, column = np.nonzero(clicked)
-        starts = runs(pair, pairs.shown[pair, column])
-        times = np.diff(starts, append=len(pair))
-        pair, column = pair[starts], column[starts]
-        two = np.sort(np.stack([comparisons.clicked, comparisons.other], axis=1), axis=1)
-        weights = [(times * pairs.pairs[pair]).astype(np.float64), comparisons.weight / UNIT]
-        return Choices(
-            shown=np.concatenate([pairs.shown[pair] >> 1, widen(two, pairs.shown.shape[1])]),
-            clicked=np.concatenate([pairs.shown[pair, column] >> 1, comparisons.clicked]),
-            weight=np.concatenate(weights),
-            bucket=np.concatenate([pairs.bucket[pair], comparisons.bucket]),
-            segment=np.concatenate([pairs.segment[pair], comparisons.segment]),
-            pair=np.concatenate([pair, np.full(len(comparisons), -1)]),
-        )
+        from rankdrift.counts_choices import choices_of
+
+        return choices_of(self, clicks)
 
     def summary(self) -> dict[str, Any]:
         """The size of the counts, as plain values for JSON."""
-        listed = self.pairs.total.pairs
         return {
             "pairs": self.n_pairs,
             "clicks": self.n_clicks,
-            "pairs_listed": listed,
-            "pairs_compared": self.n_pairs - listed if self.whole else None,
+            "pairs_listed": self.pairs.total.pairs,
+            "pairs_compared": self.n_held,
             "comparison_weight": float((self.comparisons.weight / UNIT).sum()),
-            "rows": sum(len(getattr(self, name)) for name in _TABLES),
+            "rows": sum(map(len, self.tables.values())),
             "ranks": len(self.ranks),
             "deepest_rank": int(self.ranks.max(initial=0)),
             "segments": len(self.segments),
@@ -302,14 +245,14 @@ class Counts:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one Parquet file, whole or not at all; equal counts give equal bytes."""
-        from rankdrift.counts_table import save
+        from rankdrift.counts_files import save
 
         save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Counts:
         """Read what `save` wrote."""
-        from rankdrift.counts_table import load
+        from rankdrift.counts_files import load
 
         return load(path)
 
@@ -319,6 +262,7 @@ def merge(parts: Iterable[Counts]) -> Counts:
 
     Finer buckets fold into coarser ones, and pairs shown more often than the smallest max_shown
     become comparisons. Parts that count different things, or the same input twice, are refused.
+    What one part does not know of the pairs it holds as comparisons, the sum does not.
     """
     waiting: list[Counts] = []
     rows = limit = 0
@@ -352,17 +296,20 @@ def _join(parts: Sequence[Counts]) -> Counts:
     segments: list[Segment] = []
     listed: list[Pairs] = []
     compared: list[Comparisons] = []
+    held: list[Held] = []
     by_rank: list[ByRank] = []
     for part in parts:
-        short, more = shorten(part.pairs, max_shown)
+        short, more, by_ranks = shorten(part.pairs, max_shown)
         listed.append(_shift(short, len(segments)))
         compared += [_shift(table, len(segments)) for table in (part.comparisons, more)]
+        held += [_shift(table, len(segments)) for table in (part.held, by_ranks)]
         by_rank.append(_shift(part.by_rank, len(segments)))
         segments += part.segments
     return replace(
         first,
         pairs=fold(stack(listed), buckets),
         comparisons=fold(stack(compared), buckets),
+        held=stack(held) if all(part.held_known for part in parts) else Held.empty(),
         by_rank=stack(by_rank),
         funnel=reduce(add, (part.funnel for part in parts)),
         buckets=buckets,
@@ -393,41 +340,9 @@ def _refuse_difference(name: str, a: Any, b: Any) -> None:
         )
 
 
-def _at_most(name: str, asked: int | None, have: int, least: int) -> int:
-    if asked is None:
-        return have
-    if not least <= asked <= have:
-        raise BadOption(
-            f"{name} is {asked:,}, but these counts were made with {name} {have:,}. "
-            f"Use {least:,} to {have:,}, or harvest again with --{name.replace('_', '-')} {asked}."
-        )
-    return asked
-
-
-def _find_segments(counts: Counts, wanted: Iterable[Segment | str | None]) -> list[int]:
-    place = {segment: i for i, segment in enumerate(counts.segments)}
-    found = set()
-    for value in wanted:
-        segment = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-        if segment not in place:
-            names = [_segment_words(known) for known in counts.segments]
-            words = _segment_words(segment)
-            raise BadOption(
-                f"There is no segment {words}.{did_you_mean(words, names)} "
-                f"The segments by {', '.join(counts.segment_columns) or 'nothing'} are: "
-                f"{'; '.join(names[:20])}{'; ...' if len(names) > 20 else ''}."
-            )
-        found.add(place[segment])
-    return sorted(found)
-
-
-def _segment_words(segment: Segment) -> str:
-    return ", ".join("(missing)" if value is None else value for value in segment) or "(all)"
-
-
 def _sorted_segments(counts: Counts) -> tuple[tuple[Segment, ...], SmallInts]:
     """The segments that occur, sorted, and the new place of each old one."""
-    used = np.unique(np.concatenate([getattr(counts, name).segment for name in _TABLES]))
+    used = np.unique(np.concatenate([table.segment for table in counts.tables.values()]))
     names = {counts.segments[i] for i in used} if counts.segment_columns else {()}
     ordered = sorted(names, key=lambda segment: [(v is not None, v or "") for v in segment])
     place = {segment: i for i, segment in enumerate(ordered)}

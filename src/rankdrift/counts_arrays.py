@@ -147,6 +147,25 @@ class Comparisons(Table):
 
 
 @dataclass(frozen=True, eq=False)
+class Held(Table):
+    """The pairs that Comparisons are made of, by rank.
+
+    segment, rank (H,) int32; single (H,) bool, the pair had exactly one click;
+    first (H,) int64, pairs with this as the first of their ranks: they add up to all pairs;
+    pairs (H,) int64, pairs shown at the rank; clicks (H,) int64, the clicks they got there.
+    """
+
+    TYPES = (np.int32, np.int32, np.bool_, np.int64, np.int64, np.int64)
+    SUMS = 3
+    segment: SmallInts
+    rank: SmallInts
+    single: Bools
+    first: Ints
+    pairs: Ints
+    clicks: Ints
+
+
+@dataclass(frozen=True, eq=False)
 class ByRank(Table):
     """segment, rank (N,) int32; impressions, clicks (N,) int64 of all good rows at that rank."""
 
@@ -198,17 +217,18 @@ def usable(shown: SmallInts) -> Bools:
     return two_ranks & clicked
 
 
-def shorten(pairs: Pairs, max_shown: int) -> tuple[Pairs, Comparisons]:
+def shorten(pairs: Pairs, max_shown: int) -> tuple[Pairs, Comparisons, Held]:
     """Pairs shown more than `max_shown` times turned into comparisons."""
     long = pairs.appearances > max_shown
     if not long.any():
-        return pairs, Comparisons.empty()
+        return pairs, Comparisons.empty(), Held.empty()
     rows = np.flatnonzero(long)
-    chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
-    return pairs.take(~long), stack([_compare(pairs.take(chunk)).collapse() for chunk in chunks])
+    chunks = (pairs.take(rows[start : start + _CHUNK]) for start in range(0, len(rows), _CHUNK))
+    compared, held = zip(*map(_compare, chunks), strict=True)
+    return pairs.take(~long), stack(compared), stack(held)
 
 
-def _compare(pairs: Pairs) -> Comparisons:
+def _compare(pairs: Pairs) -> tuple[Comparisons, Held]:
     """Each clicked rank a against each other rank b of its pair, with weight c_a n_b / (m - 1).
 
     The weight of one pair is rounded to 1/UNIT in IEEE doubles, in this order of operations,
@@ -220,6 +240,7 @@ def _compare(pairs: Pairs) -> Comparisons:
     n = np.diff(starts, append=len(code))
     c = np.add.reduceat(code & 1, starts, dtype=np.int64)
     pair, rank = pair[starts], code[starts] >> 1
+    single = pairs.clicks == 1
 
     # a, b: positions in (pair, rank, n, c), whose rows of one pair lie together.
     ranks_of_pair = np.bincount(pair, minlength=len(pairs))
@@ -236,14 +257,24 @@ def _compare(pairs: Pairs) -> Comparisons:
     share = (c[a] * n[b]).astype(np.float64) * float(UNIT) / (m - 1).astype(np.float64)
     weight = np.floor(share + 0.5)
     _refuse_too_many(weight * pairs.pairs[row])
-    return Comparisons(
+    compared = Comparisons(
         segment=pairs.segment[row],
         bucket=pairs.bucket[row],
         clicked=rank[a],
         other=rank[b],
-        single=pairs.clicks[row] == 1,
+        single=single[row],
         weight=weight.astype(np.int64) * pairs.pairs[row],
     )
+    many = pairs.pairs[pair]
+    held = Held(
+        segment=pairs.segment[pair],
+        rank=rank,
+        single=single[pair],
+        first=np.where(np.diff(pair, prepend=-1), many, 0),
+        pairs=many,
+        clicks=c * many,
+    )
+    return compared.collapse(), held.collapse()
 
 
 def runs(*columns: NDArray[Any]) -> NDArray[np.intp]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankdrift.counts_arrays import DRIFTS, Bools, Table, usable
+from rankdrift.counts_arrays import DRIFTS, Bools, Ints, SmallInts, Table, usable
 from rankdrift.errors import BadCounts
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def check_tables(counts: Counts) -> None:
     for table, kind, faults in (
         (counts.pairs, "listed pairs", _pair_faults(counts)),
         (counts.comparisons, "comparisons", _comparison_faults(counts)),
+        (counts.held, "counts of much-shown pairs by rank", _held_faults(counts)),
         (counts.by_rank, "counts by rank", _by_rank_faults(counts)),
     ):
         for sums in table.columns()[-table.SUMS :]:
@@ -66,22 +67,41 @@ def check_tables(counts: Counts) -> None:
 
 def check_used(counts: Counts) -> None:
     """Raise BadCounts unless the funnel's `used` is the listed pairs plus those compared."""
-    used, listed = counts.funnel.used, counts.pairs.total
-    long_pairs = used.pairs - listed.pairs
-    rows, clicks = used.rows - listed.rows, used.clicks - listed.clicks
-    if long_pairs == 0:
-        agree = rows == clicks == 0 and len(counts.comparisons) == 0
+    used, listed, held = counts.funnel.used, counts.pairs.total, counts.held
+    pairs, rows, clicks = (
+        getattr(used, name) - getattr(listed, name) for name in ("pairs", "rows", "clicks")
+    )
+    if pairs == 0:
+        agree = rows == clicks == len(held) == len(counts.comparisons) == 0
     else:
-        least = long_pairs * (counts.max_shown + 1)
-        agree = rows >= least and clicks >= long_pairs > 0 and len(counts.comparisons) > 0
+        least = pairs * (counts.max_shown + 1)
+        agree = rows >= least and clicks >= pairs > 0 and len(counts.comparisons) > 0
+    if counts.held_known:
+        agree = agree and (pairs, clicks) == (held.first.sum(), held.clicks.sum())
+        agree = agree and _same_ranks(counts)
     if not agree:
+        told = f"{held.first.sum():,} pairs with {held.clicks.sum():,} clicks"
         raise BadCounts(
             f"The funnel says {used.pairs:,} pairs, {used.rows:,} rows and {used.clicks:,} clicks "
             f"were used, but {listed.pairs:,} pairs with {listed.rows:,} rows and "
             f"{listed.clicks:,} clicks are listed, with {len(counts.comparisons):,} comparisons "
-            f"for pairs shown more than max_shown {counts.max_shown} times. "
+            f"for pairs shown more than max_shown {counts.max_shown} times"
+            f"{f', which are {told}' if len(held) else ''}. "
             "Rows were lost or counted twice on the way: count again, and take all the rows."
         )
+
+
+def _same_ranks(counts: Counts) -> bool:
+    """Whether comparisons are of the ranks at which `held` has pairs, and the other way round."""
+    held, compared = counts.held, counts.comparisons
+
+    def key(segment: SmallInts, rank: SmallInts, single: Bools) -> Ints:
+        return (segment.astype(np.int64) * (counts.max_rank + 1) + rank) * 2 + single
+
+    here = key(held.segment, held.rank, held.single)
+    both = (compared.clicked, compared.other)
+    there = np.concatenate([key(compared.segment, rank, compared.single) for rank in both])
+    return bool(np.isin(here, there).all() and np.isin(there, here).all())
 
 
 def _pair_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
@@ -102,6 +122,13 @@ def _comparison_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
     yield _outside(clicked, 1, counts.max_rank), _rank_words(counts)
     yield _outside(other, 1, counts.max_rank), _rank_words(counts)
     yield clicked == other, "the same rank twice, which compares nothing"
+
+
+def _held_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
+    held = counts.held
+    yield _outside(held.rank, 1, counts.max_rank), _rank_words(counts)
+    yield held.first > held.pairs, "more pairs that have it as their first rank than were shown"
+    yield held.single & (held.clicks > held.pairs), "more clicks than pairs with a single one"
 
 
 def _by_rank_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:

@@ -1,4 +1,4 @@
-"""Counts as one tall table: the Parquet file of `Counts.save`, and what warehouses hand over.
+"""Counts as one tall table: what their files hold, and what warehouses hand over.
 
 One row per cell, told apart by `kind`:
 
@@ -6,38 +6,35 @@ One row per cell, told apart by `kind`:
 |---|---|---|---|---|
 | pair | segment_*, bucket, drift, shown: '6 15', 2*rank+click ascending | pairs | | |
 | comparison | segment_*, bucket, rank (clicked), other, single | weight in 1/UNIT | | |
+| held | segment_*, rank, single | pairs with this first rank | clicks here | pairs shown here |
 | rank | segment_*, rank | impressions | clicks | |
 | funnel | shown: a reason, 'input' or 'used' | rows | clicks | pairs |
 | note | shown: the name of the note | rows | | |
 
-The rest (options, days and so on) is JSON under the Parquet metadata key `rankdrift`.
+A table with comparisons and no row of kind held is of format 1.
 """
 
 from __future__ import annotations
 
-import glob
-import json
-import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.counts import ByRank, Comparisons, Counts, Pairs, Segment
+from rankdrift.counts import ByRank, Comparisons, Counts, Held, Pairs, Segment
 from rankdrift.counts_arrays import Table
-from rankdrift.errors import BadCounts, did_you_mean
-from rankdrift.files import cannot_write, replacing
+from rankdrift.errors import BadCounts, Remark, did_you_mean
 from rankdrift.funnel import INPUT, USED, Dropped, Funnel, Used
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-FORMAT = 1
-KEY = "rankdrift"
+FORMAT = 2
 SEGMENT = "segment_"
+MARK = "~"
+"""Results of the plan have it in front of '' and of what begins with it: in CSV '' is NULL."""
 TYPES = {
     "kind": "VARCHAR",
     "bucket": "INTEGER",
@@ -56,6 +53,7 @@ _NUMBERS = ("bucket", "drift", "rank", "other", "n", "clicks", "pairs")
 _NEEDED = {
     "pair": ("bucket", "shown", "n"),
     "comparison": ("bucket", "rank", "other", "single", "n"),
+    "held": ("rank", "single", "n", "clicks", "pairs"),
     "rank": ("rank", "n"),
     "funnel": ("shown", "n"),
     "note": ("shown", "n"),
@@ -65,68 +63,36 @@ _WHOLE_TYPES = {
 }
 
 
-def save(counts: Counts, path: str | os.PathLike[str]) -> None:
-    """Write `counts` as one Parquet file, whole or not at all."""
-    import duckdb
-
-    meta = json.dumps(metadata(counts), sort_keys=True)
-    with replacing(path) as part, duckdb.connect(config={"threads": 1}) as con:
-        options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{KEY}: {_text(meta)}}}"
-        rows = table_sql(con, counts)
-        try:
-            con.execute(f"COPY ({rows}) TO {_text(str(part))} ({options})")
-        except duckdb.Error as error:
-            raise cannot_write(path, error) from error
-
-
-def load(path: str | os.PathLike[str]) -> Counts:
-    """Read what `save` wrote."""
-    with _opened(path) as (con, name):
-        meta = _stored_metadata(con, name)
-        return read_table(con, f"read_parquet({name}, hive_partitioning = false)", meta)
-
-
-def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The metadata of what `save` wrote, without its rows. It ends the file: if it is there, the
-    file is whole."""
-    with _opened(path) as (con, name):
-        return _stored_metadata(con, name)
-
-
-def metadata(counts: Counts) -> dict[str, Any]:
-    """All of `counts` that is not in the table, as plain values; `read_table` takes it back."""
-    names = ("version", "options", "buckets", "max_rank", "max_shown", "days", "sources")
-    kept = {name: getattr(counts, name) for name in (*names, "segment_columns")}
-    return {"format": FORMAT, **kept}
-
-
 def table_sql(con: DuckDBPyConnection, counts: Counts) -> str:
     """A SELECT, on `con`, of the table of `counts`; in canonical order, as UNION ALL keeps it."""
     codes = {f"c{i}": np.ascontiguousarray(code) for i, code in enumerate(counts.pairs.shown.T)}
     con.register("rankdrift_pairs", _columns(counts.pairs, "shown") | codes)
     con.register("rankdrift_comparisons", _columns(counts.comparisons))
+    con.register("rankdrift_held", _columns(counts.held))
     con.register("rankdrift_by_rank", _columns(counts.by_rank))
     shown = f"concat_ws(' ', {', '.join(f'nullif({code}, 0)' for code in codes)})"
     nulls, values = {}, {}
     for i, column in enumerate(counts.segment_columns):
-        names = ", ".join(_text(segment[i]) for segment in counts.segments)
+        names = ", ".join(text(segment[i]) for segment in counts.segments)
         nulls[SEGMENT + column] = "NULL"
         values[SEGMENT + column] = f"(CAST([{names}] AS VARCHAR[]))[segment + 1]"
     pair = {"bucket": "bucket", "drift": "drift", "shown": shown, "n": "pairs"}
     comparison = {"bucket": "bucket", "rank": "clicked", "other": "other", "single": "single"}
+    held = {"rank": "rank", "single": "single", "n": "first", "clicks": "clicks", "pairs": "pairs"}
     rank = {"rank": "rank", "n": "impressions", "clicks": "clicks"}
     selects = [
         _select("pair", values, pair, "FROM rankdrift_pairs"),
         _select("comparison", values, comparison | {"n": "weight"}, "FROM rankdrift_comparisons"),
+        _select("held", values, held, "FROM rankdrift_held"),
         _select("rank", values, rank, "FROM rankdrift_by_rank"),
     ]
     for name, _, rows, clicks, pairs in counts.funnel.lines():
         known = "NULL" if pairs is None else str(pairs)
-        line = {"shown": _text(name), "n": str(rows), "clicks": str(clicks), "pairs": known}
+        line = {"shown": text(name), "n": str(rows), "clicks": str(clicks), "pairs": known}
         selects.append(_select("funnel", nulls, line))
     for name, rows in counts.funnel.notes.items():
         if rows:
-            selects.append(_select("note", nulls, {"shown": _text(name), "n": str(rows)}))
+            selects.append(_select("note", nulls, {"shown": text(name), "n": str(rows)}))
     return " UNION ALL ".join(selects)
 
 
@@ -134,13 +100,14 @@ def read_table(con: DuckDBPyConnection, relation_sql: str, meta: Mapping[str, An
     """The counts of a table, given as the text of a FROM clause on `con`, which is read once.
 
     Rows may come in any order; those with equal keys are summed; numbers may be text. `meta` has
-    buckets, max_rank and max_shown, and may have segment_columns, days, sources, options and
-    version. What cannot be right raises BadCounts; what DuckDB cannot read, DuckDB's own error.
+    buckets, max_rank and max_shown, and may have segment_columns, marked (whether MARK is used),
+    days, sources, options and version. What cannot be right raises BadCounts; what DuckDB cannot
+    read, DuckDB's own error.
     """
     fields = _fields(meta)
     columns: tuple[str, ...] = fields["segment_columns"]
     try:
-        _stage(con, relation_sql, columns)
+        _stage(con, relation_sql, columns, bool(meta.get("marked")))
         _refuse_problems(con)
         longest = _longest(con, fields["max_shown"])
         codes = {f"c{i}": f"coalesce(codes[{i}], 0)" for i in range(1, longest + 1)}
@@ -148,11 +115,15 @@ def read_table(con: DuckDBPyConnection, relation_sql: str, meta: Mapping[str, An
         pairs = _fetch(con, columns, "pair", plain | codes)
         shown = [pairs.pop(code) for code in codes]
         comparison = {"clicked": "rank", "other": "other", "single": "single", "weight": "n"}
+        held = {"rank": "rank", "single": "single", "first": "n"}
         rank = {"rank": "rank", "impressions": "n", "clicks": "coalesce(clicks, 0)"}
-        return Counts(
+        counts = Counts(
             pairs=Pairs(**pairs, shown=np.stack(shown, axis=1)),
             comparisons=Comparisons(
                 **_fetch(con, columns, "comparison", {"bucket": "bucket", **comparison})
+            ),
+            held=Held(
+                **_fetch(con, columns, "held", {**held, "pairs": "pairs", "clicks": "clicks"})
             ),
             by_rank=ByRank(**_fetch(con, columns, "rank", rank)),
             funnel=_funnel(con),
@@ -162,16 +133,31 @@ def read_table(con: DuckDBPyConnection, relation_sql: str, meta: Mapping[str, An
     finally:
         con.execute("DROP TABLE IF EXISTS temp.rankdrift_rows")
         con.execute("DROP TABLE IF EXISTS temp.rankdrift_segments")
+    if not counts.held_known:
+        _tell_unknown(counts)
+    return counts
 
 
-def _stage(con: DuckDBPyConnection, relation_sql: str, columns: Sequence[str]) -> None:
+def _tell_unknown(counts: Counts) -> None:
+    held = "The" if counts.n_held is None else f"The {counts.n_held:,}"
+    told = (
+        f"{held} pairs shown more than {counts.max_shown} times are not counted by rank in these "
+        "counts, which an older rankdrift made. Propensities and errors are the same, but their "
+        "columns pairs and clicks leave those pairs out. Harvest again to have them."
+    )
+    warnings.warn(told, Remark, stacklevel=2)
+
+
+def _stage(
+    con: DuckDBPyConnection, relation_sql: str, columns: Sequence[str], marked: bool
+) -> None:
     """Two temporary tables: the rows, typed, with what is wrong in `problem`; the segments."""
     described = con.sql(f"DESCRIBE SELECT * FROM {relation_sql}").fetchall()
     types = {name.casefold(): kind for name, kind, *_ in described}
     _check_columns(types, columns)
     segments = [f"s{i}" for i in range(len(columns))]
     raw = [
-        f"CAST({_name(SEGMENT + column)} AS VARCHAR) AS {segment}"
+        f"{_segment_sql(column, marked)} AS {segment}"
         for column, segment in zip(columns, segments, strict=True)
     ]
     numbers = []
@@ -188,7 +174,7 @@ def _stage(con: DuckDBPyConnection, relation_sql: str, columns: Sequence[str]) -
             whole = f"regexp_full_match(raw_{column}, '-?[0-9]+([.]0*)?')"
             number = f"CASE WHEN {whole} THEN {number} END"
         numbers.append(f"{number} AS {column}")
-    problems = " ".join(f"WHEN {wrong} THEN {_text(what)}" for wrong, what in _problems())
+    problems = " ".join(f"WHEN {wrong} THEN {text(what)}" for wrong, what in _problems())
     con.execute(f"""
         CREATE OR REPLACE TEMP TABLE rankdrift_rows AS
         WITH raw AS (
@@ -207,12 +193,19 @@ def _stage(con: DuckDBPyConnection, relation_sql: str, columns: Sequence[str]) -
         CREATE OR REPLACE TEMP TABLE rankdrift_segments AS
         SELECT row_number() OVER () - 1 AS segment, *
         FROM (SELECT DISTINCT {", ".join(segments) or "0"} FROM rankdrift_rows
-            WHERE kind IN ('pair', 'comparison', 'rank'))""")
+            WHERE kind IN ('pair', 'comparison', 'held', 'rank'))""")
+
+
+def _segment_sql(column: str, marked: bool) -> str:
+    value = f"CAST({_name(SEGMENT + column)} AS VARCHAR)"
+    if not marked:
+        return value
+    return f"CASE WHEN {value} LIKE '{MARK}%' THEN substr({value}, 2) ELSE nullif({value}, '') END"
 
 
 def _problems() -> Iterator[tuple[str, str]]:
     """(SQL condition, words) for each way a row can be unreadable."""
-    yield f"kind IS NULL OR kind NOT IN ({', '.join(map(_text, _NEEDED))})", "an unknown kind"
+    yield f"kind IS NULL OR kind NOT IN ({', '.join(map(text, _NEEDED))})", "an unknown kind"
     for column in _NUMBERS:
         bad = f"raw_{column} IS NOT NULL AND {column} IS NULL"
         yield bad, f"something other than a whole number as {column}"
@@ -304,55 +297,6 @@ def _check_columns(found: Iterable[str], segment_columns: Sequence[str]) -> None
         )
 
 
-@contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[DuckDBPyConnection, str]]:
-    """A connection and the file's name in its SQL; what goes wrong is BadCounts with the path."""
-    import duckdb
-
-    file = Path(os.path.abspath(path))
-    if not file.is_file():
-        what = "is a directory" if file.is_dir() else "does not exist"
-        raise BadCounts(f"{os.fspath(path)} {what}. Give a counts file written by a harvest.")
-    with duckdb.connect() as con:
-        try:
-            yield con, _text(glob.escape(str(file)))
-        except BadCounts as error:
-            raise BadCounts(f"{os.fspath(path)}: {error}") from error
-        except duckdb.Error as error:
-            raise BadCounts(
-                f"{os.fspath(path)} cannot be read as a Parquet file: it is cut short or of "
-                "another kind. Harvest again, or copy it again from where it came. "
-                f"(DuckDB says: {str(error).splitlines()[0]})"
-            ) from error
-
-
-def _stored_metadata(con: DuckDBPyConnection, name: str) -> dict[str, Any]:
-    stored = con.sql(f"SELECT key, value FROM parquet_kv_metadata({name})").fetchall()
-    texts = [value for key, value in stored if key == KEY.encode()]
-    if not texts:
-        if any(key == b"rankdrift_propensities" for key, _ in stored):
-            raise BadCounts(
-                "this file holds propensities, not counts. Read it with Propensities.load."
-            )
-        raise BadCounts(
-            "this Parquet file was not written by rankdrift. Give a counts file, or use harvest to "
-            "count a log."
-        )
-    try:
-        meta = json.loads(texts[0])
-    except ValueError as error:
-        raise BadCounts("its metadata is damaged. Harvest again.") from error
-    number = meta.get("format") if isinstance(meta, dict) else None
-    if not isinstance(number, int) or number < 1:
-        raise BadCounts("its metadata names no format. Harvest again.")
-    if number > FORMAT:
-        raise BadCounts(
-            f"it has format {number}, written by rankdrift {meta.get('version')}; this rankdrift "
-            f"reads up to format {FORMAT}. Upgrade rankdrift."
-        )
-    return dict(meta)
-
-
 def _fields(meta: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of Counts that `meta` gives; Counts checks their values."""
     missing = [name for name in ("buckets", "max_rank", "max_shown") if name not in meta]
@@ -374,7 +318,7 @@ def _fields(meta: Mapping[str, Any]) -> dict[str, Any]:
 def _select(
     kind: str, segments: Mapping[str, str], values: Mapping[str, str], source: str = ""
 ) -> str:
-    columns = {"kind": _text(kind), **segments, **values}
+    columns = {"kind": text(kind), **segments, **values}
     order = ["kind", *segments, *list(TYPES)[1:]]
     picks = (
         f"CAST({columns.get(name, 'NULL')} AS {TYPES.get(name, 'VARCHAR')}) AS {_name(name)}"
@@ -387,7 +331,7 @@ def _columns(table: Table, *but: str) -> dict[str, NDArray[Any]]:
     return {name: values for name, values in vars(table).items() if name not in but}
 
 
-def _text(value: str | None) -> str:
+def text(value: str | None) -> str:
     return "NULL" if value is None else "'" + value.replace("'", "''") + "'"
 
 

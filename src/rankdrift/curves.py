@@ -61,7 +61,7 @@ class Curve:
     def basis(self, ranks: Ranks) -> Floats:
         """B (R, K)."""
         columns = [_BASES[part.name](ranks, part.numbers) for part in self.at(ranks).parts]
-        basis = np.concatenate(columns, axis=1)
+        basis = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
         periodic = basis.shape[1] > columns[0].shape[1] or self.parts[0].name == "grid"
         if periodic and np.linalg.matrix_rank(basis) < basis.shape[1]:
             raise BadOption(
@@ -116,11 +116,19 @@ def _within(knots: Sequence[int], first: int, last: int) -> tuple[int, ...]:
 
 def hats(at: Floats, knots: Floats) -> Floats:
     """Linear interpolation between knots: (R, K), rows sum to 1."""
-    return np.stack([np.interp(at, knots, row) for row in np.eye(len(knots))], axis=1)
+    row, left = np.arange(len(at)), np.searchsorted(knots[1:-1], at, side="right")
+    share = np.clip((at - knots[left]) / (knots[left + 1] - knots[left]), 0.0, 1.0)
+    out = np.zeros((len(at), len(knots)))
+    out[row, left], out[row, left + 1] = 1 - share, share
+    return out
 
 
 def _direct(ranks: Ranks, _: tuple[int, ...]) -> Floats:
-    return np.eye(len(ranks))
+    """The identity, as a view of 2R - 1 numbers: it would be the largest array of a fit."""
+    size = len(ranks)
+    ones = np.zeros(2 * size - 1)
+    ones[size - 1] = 1.0
+    return np.lib.stride_tricks.sliding_window_view(ones, size)[::-1]
 
 
 def _loglog(ranks: Ranks, knots: tuple[int, ...]) -> Floats:

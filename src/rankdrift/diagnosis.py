@@ -13,6 +13,7 @@ import numpy as np
 from rankdrift.agreement import agreement, hotelling
 from rankdrift.counts import Counts
 from rankdrift.curves import Curve, Part
+from rankdrift.disagreement import segments_words
 from rankdrift.errors import NotIdentified, RankdriftError
 from rankdrift.estimation import Fitted, Options, fit, supported_ranks
 from rankdrift.identify import connection, ranges
@@ -321,7 +322,8 @@ def _period(base: Fitted) -> Check:
 def _segments(counts: Counts, options: Options) -> Check:
     from rankdrift.segments import estimate_by
 
-    found = estimate_by(counts, counts.segment_columns, options).difference
+    curve = estimate_by(counts, counts.segment_columns, options)
+    found = curve.difference
     assert found
     numbers = {"statistic": found.statistic, "df": found.df, "p_value": found.p_value,
                "spread": found.spread}  # fmt: skip
@@ -330,7 +332,6 @@ def _segments(counts: Counts, options: Options) -> Check:
     by = ",".join(counts.segment_columns)
     return Check(
         "segments", verdict,
-        f"Segments by {by} have the same curve with p = {found.p_value:.2g}; beyond noise they "
-        f"differ by {found.spread:.1%}.",
+        f"By {by}. {segments_words(curve)}",
         f"Give each its own curve: --by {by}." if differ else "", numbers,
     )  # fmt: skip

@@ -1,6 +1,9 @@
-"""Two estimates of one curve that differ: how far, how surely, and what that usually means."""
+"""Two estimates of one curve that differ: how far, how surely, and what that usually means; and
+curves of segments, which may."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,9 @@ TOO_WIDE = np.log(1.2)
 BLOCKS = (2, 3, 6, 11, 21, 51, 101, 201, 501)
 
 DRIFT = ("drift", "all-pairs", "pivot-one", "adjacent-chain")
+# Below this, a difference at a typical rank would be told as 0.0%.
+NOTHING = 0.0005
+UNLIKELY = 0.01
 
 
 @dataclass(frozen=True)
@@ -162,6 +168,54 @@ def _drawn(a: Estimate, b: Estimate) -> tuple[Floats, Floats] | None:
         else:
             return None
     return found[0], found[1]
+
+
+# -- segments --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Apart:
+    """The block of ranks where curves are furthest apart for what their errors are, and by how much
+    the highest is above the lowest there."""
+
+    ranks: str
+    percent: float
+
+
+def furthest_apart(curves: Sequence[Propensities]) -> Apart | None:
+    """None where clicks tell of no rank that all have. Errors are taken for independent."""
+    shared = reduce(np.intersect1d, (curve.ranks for curve in curves))
+    at = [(curve, np.searchsorted(curve.ranks, shared)) for curve in curves]
+    clicks = np.sum([curve.clicks[place] for curve, place in at], axis=0)
+    block = _block_weights(shared, np.where(shared == curves[0].reference, 0.0, clicks))
+    if not len(block):
+        return None
+    log_p = np.stack([block @ curve.log_p[place] for curve, place in at])
+    noise = np.stack([((block @ c.deviations[place]) ** 2).sum(axis=1) for c, place in at])
+    each = np.arange(len(block))
+    high, low = log_p.argmax(axis=0), log_p.argmin(axis=0)
+    gap = log_p[high, each] - log_p[low, each]
+    error = np.sqrt(noise[high, each] + noise[low, each])
+    worst = int((gap / np.maximum(error, 1e-300)).argmax())
+    return Apart(ranges(shared[block[worst] > 0].tolist()), _percent(float(gap[worst])))
+
+
+def segments_words(p: Propensities) -> str:
+    """Have all segments one curve? Nothing where that was not asked. Names no segment."""
+    test = p.difference
+    if test is None:
+        return ""
+    told = f"Same curve in all segments: p = {test.p_value:.2g}"
+    if test.spread >= NOTHING:
+        return f"{told}; beyond noise they differ by {test.spread:.1%}."
+    curves = list(p.by_segment.values())
+    apart = furthest_apart(curves) if test.p_value < UNLIKELY and len(curves) > 1 else None
+    if apart is None:
+        return f"{told}; they differ by no more than noise."
+    return (
+        f"{told}; at a typical rank they differ by no more than noise, most at ranks "
+        f"{apart.ranks}, where the highest is {apart.percent:.1f}% above the lowest."
+    )
 
 
 # -- in words --------------------------------------------------------------------------------------

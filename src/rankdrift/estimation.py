@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift import __version__
-from rankdrift.counts import UNIT, Counts
+from rankdrift.cells import Floats
+from rankdrift.counts import Counts
 from rankdrift.curves import Curve
 from rankdrift.curves import curve as parse_curve
 from rankdrift.errors import BadOption, NotConverged, NotIdentified, NoUsablePairs
 from rankdrift.identify import connect, ranges
-from rankdrift.likelihood import Floats, Likelihood, Ranks, likelihood
+from rankdrift.likelihood import Likelihood, Ranks, likelihood
 from rankdrift.maximise import Fit, maximise
 from rankdrift.propensities import Propensities
 from rankdrift.uncertainty import (
@@ -121,11 +122,12 @@ def _ranks(
     counts: Counts, terms: Likelihood, curve: Curve, reference: int
 ) -> tuple[Ranks, dict[int, str]]:
     """The ranks that the curve covers, and those that were shown but are left out."""
-    shown = np.unique(counts.by_rank.rank[counts.by_rank.impressions > 0])
+    shown = counts.by_rank.rank[counts.by_rank.impressions > 0]
     if not curve.is_direct:
         first, last = int(terms.ranks[0]), int(terms.ranks[-1])
         why = "deeper or higher than any pair that moved"
-        gaps = dict.fromkeys(shown[(shown < first) | (shown > last)].tolist(), why)
+        outside = np.unique(shown[(shown < first) | (shown > last)])
+        gaps = dict.fromkeys(outside.tolist(), why)
         if not first <= reference <= last:
             raise NotIdentified(
                 f"The reference rank {reference} is outside the ranks that pairs moved between "
@@ -258,10 +260,14 @@ def supported_ranks(fitted: Fitted) -> NDArray[np.bool_]:
 def _behind(
     counts: Counts, ranks: Ranks, clicks: Clicks
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Listed pairs used that were shown at each rank, and the clicks they got there."""
-    used = counts.pairs if clicks == "every" else counts.pairs.take(counts.pairs.clicks == 1)
+    """Pairs used that were shown at each rank, and the clicks they got there."""
+    used, held = counts.pairs, counts.held
+    if clicks == "single":
+        used, held = used.take(used.clicks == 1), held.take(held.single)
     size = max(int(ranks[-1]), counts.max_rank) + 1
     pairs, won = np.zeros(size), np.zeros(size)
+    np.add.at(pairs, held.rank, held.pairs)
+    np.add.at(won, held.rank, held.clicks)
     before = np.zeros(len(used), np.int32)
     for code in used.shown.T:  # ascending: a rank shown again follows itself
         rank = code >> 1
@@ -290,18 +296,6 @@ def _provenance(counts: Counts, curve: Curve, options: Options) -> dict[str, Any
             "pairs": counts.n_pairs,
             "clicks": counts.n_clicks,
         },
-        **({"compared": _compared(counts)} if len(counts.comparisons) else {}),
-    }
-
-
-def _compared(counts: Counts) -> dict[str, float | None]:
-    """Pairs held as comparisons: how many, their clicks (None where restricted counts no longer
-    know), and the clicks they count for in the likelihood."""
-    listed = counts.pairs.total
-    return {
-        "pairs": counts.n_pairs - listed.pairs if counts.whole else None,
-        "clicks": counts.n_clicks - listed.clicks if counts.whole else None,
-        "weight": float(counts.comparisons.weight.sum() / UNIT),
     }
 
 

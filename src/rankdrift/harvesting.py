@@ -11,7 +11,8 @@ from typing import Any
 
 from rankdrift import __version__
 from rankdrift.counts import Counts, merge
-from rankdrift.counts_table import read_metadata, read_table
+from rankdrift.counts_files import read_metadata
+from rankdrift.counts_table import FORMAT, read_table
 from rankdrift.engines import Day, Days, Progress
 from rankdrift.errors import BadCounts, BadLog, BadOption, Remark
 from rankdrift.files import remove_leftovers
@@ -156,6 +157,7 @@ def _run(log: Log, planner: Planner, fingerprint: str | None, progress: Progress
         connection,
         RESULT,
         segment_columns=list(log.roles.segment),
+        marked=True,
         buckets=planner.buckets,
         max_rank=log.rules.max_rank,
         max_shown=planner.max_shown,
@@ -233,6 +235,7 @@ def _source(planner: Planner, log: Log, fingerprint: str | None, day: str | None
 
 def _is_done(path: Path, source: str) -> bool:
     try:
-        return path.exists() and read_metadata(path)["sources"] == [source]
+        meta = read_metadata(path) if path.exists() else {}
     except BadCounts:
         return False
+    return meta.get("format") == FORMAT and meta["sources"] == [source]

@@ -38,16 +38,21 @@ def connection(counts: Counts, clicks: Literal["every", "single"] = "every") -> 
 
 def connect(winners: NDArray[np.int32], losers: NDArray[np.int32]) -> Connection:
     """The blocks of ranks where each of `winners` (N,) won a click over that of `losers` (N,)."""
-    from scipy.sparse import coo_array
+    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     if not len(winners):
         return Connection((), ())
-    seen = np.bincount(winners, minlength=int(losers.max()) + 1) > 0
-    seen[losers] = True
-    ranks, place = np.flatnonzero(seen).astype(np.int32), np.cumsum(seen) - 1
-    edges = (place[winners], place[losers])
-    graph = coo_array((np.ones(len(winners)), edges), shape=(len(ranks), len(ranks)))
+    size = max(int(winners.max()), int(losers.max())) + 1
+    # Each two once, in order: given the same edge twice, connected_components may never end.
+    word = np.min_scalar_type(size * size)
+    edges = np.sort(winners.astype(word) * word.type(size) + losers.astype(word))
+    edges = edges[np.concatenate([[True], edges[1:] != edges[:-1]])]
+    winner, loser = np.divmod(edges, size)
+    seen = np.bincount(winner, minlength=size) + np.bincount(loser, minlength=size) > 0
+    ranks, place = np.flatnonzero(seen).astype(np.int32), np.cumsum(seen, dtype=np.int32) - 1
+    starts = np.searchsorted(winner, np.append(ranks, size))
+    graph = csr_array((np.ones(len(edges)), place[loser], starts), (len(ranks), len(ranks)))
     _, block_of = connected_components(graph, directed=True, connection="strong")
     order = np.argsort(block_of, kind="stable")
     groups = np.split(ranks[order], np.flatnonzero(np.diff(block_of[order])) + 1)

@@ -10,29 +10,50 @@ may be shown several times in a pair. Adding a constant to theta changes nothing
 to 0 and so do the rows of the Hessian: its diagonal follows from the rest.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, permutations, product
+from itertools import chain, combinations, permutations, product
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdrift.cells import (
+    Cells,
+    Edges,
+    Floats,
+    Indices,
+    both_halves,
+    grounded,
+    laplacian,
+    pool,
+    projected,
+    same_ranks,
+)
 from rankdrift.counts import UNIT, Counts
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Ranks = NDArray[np.int32]
+Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Block:
-    """Pairs with the same number m of appearances; ranks as indices into `Likelihood.ranks`."""
+    """Pairs with the same number m of appearances; a rank's place is its index in the ranks."""
 
-    shown: Indices  # (m, T), ascending down a column
-    won: Floats  # (m, T), the clicks of each appearance
-    bucket: Indices  # (T,)
+    codes: Codes  # (m, T), 2·place + click of each appearance, ascending down a column
+    times: NDArray[Any]  # (T,) how many pairs there are, or how much they weigh
+    bucket: NDArray[np.int32]  # (T,)
+
+    @cached_property
+    def shown(self) -> Indices:
+        """(m, T) places, ascending down a column."""
+        return (self.codes >> 1).astype(np.intp)
+
+    @cached_property
+    def won(self) -> Floats:
+        """(m, T) the clicks of each appearance."""
+        return np.asarray((self.codes & 1) * self.times.astype(np.float64))
 
     @cached_property
     def weight(self) -> Floats:
@@ -40,15 +61,7 @@ class Block:
         return np.asarray(self.won.sum(axis=0))
 
     def take(self, rows: NDArray[np.bool_]) -> "Block":
-        return Block(self.shown[:, rows], self.won[:, rows], self.bucket[rows])
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Clicks among the same ranks shown, of all pairs and buckets together."""
-
-    shown: Indices  # (m, C)
-    weight: Floats  # (C,)
+        return Block(self.codes[:, rows], self.times[rows], self.bucket[rows])
 
 
 @dataclass(frozen=True)
@@ -63,19 +76,19 @@ class Likelihood:
 
     @cached_property
     def weight(self) -> float:
-        return float(sum(block.weight.sum() for block in self.blocks))
+        return float(sum(cells.weight.sum() for cells in self.cells))
 
     @cached_property
     def wins(self) -> Floats:
         """(R,) clicks by rank."""
         total = np.zeros(self.size)
-        for b in self.blocks:
-            total += np.bincount(b.shown.ravel(), b.won.ravel(), minlength=self.size)
+        for cells in self.cells:
+            total += np.bincount(cells.shown.ravel(), cells.won.ravel(), self.size)
         return total
 
     @cached_property
     def cells(self) -> tuple[Cells, ...]:
-        return tuple(_cells(block, self.size) for block in self.blocks)
+        return tuple(pool(block.shown, block.won, self.size) for block in self.blocks)
 
     @cached_property
     def touched(self) -> Indices:
@@ -97,15 +110,14 @@ class Likelihood:
         return self._by_bucket(_lost(b) for b in self.blocks)
 
     def victories(self) -> tuple[Ranks, Ranks]:
-        """(N,) ranks that won a click, and those that they won it over, each two once."""
-        beaten = np.zeros((self.size, self.size), bool)
-        for b in self.blocks:
-            for k, m in permutations(range(len(b.shown)), 2):
-                here = b.won[k] > 0
-                beaten[b.shown[k][here], b.shown[m][here]] = True
-        np.fill_diagonal(beaten, False)
-        winner, loser = np.nonzero(beaten)
-        return self.ranks[winner], self.ranks[loser]
+        """(N,) ranks that won a click, and those that they won it over."""
+        winners, losers = [np.zeros(0, np.intp)], [np.zeros(0, np.intp)]
+        for cells in self.cells:
+            for k, m in permutations(range(len(cells.shown)), 2):
+                at = np.flatnonzero((cells.won[k] > 0) & (cells.shown[k] != cells.shown[m]))
+                winners.append(cells.shown[k].take(at))
+                losers.append(cells.shown[m].take(at))
+        return self.ranks.take(np.concatenate(winners)), self.ranks.take(np.concatenate(losers))
 
     def bucket_scores(self, theta: Floats) -> Floats:
         """(G, R): the gradient's parts from each bucket of queries."""
@@ -115,9 +127,12 @@ class Likelihood:
         """(G, R): sums of numbers (m, T) of each block's appearances."""
         flat = np.zeros(self.buckets * self.size)
         for b, part in zip(self.blocks, parts, strict=True):
-            at = (b.bucket * self.size + b.shown).ravel()
-            flat += np.bincount(at, part.ravel(), minlength=flat.size)
+            flat += np.bincount(self._places(b).ravel(), part.ravel(), flat.size)
         return flat.reshape(self.buckets, self.size)
+
+    def _places(self, block: Block) -> Indices:
+        """(m, T): of each appearance in a table of buckets and ranks."""
+        return np.asarray(block.bucket * np.intp(self.size) + block.shown)
 
     @cached_property
     def by_bucket(self) -> tuple[Any, ...]:
@@ -128,7 +143,9 @@ class Likelihood:
         for b, cells in zip(self.blocks, self.cells, strict=True):
             shape, cell = (len(cells.weight), self.buckets), np.arange(len(b.bucket))
             if len(cells.shown) == 2:
-                cell = np.searchsorted(self._keys(cells.shown), self._keys(b.shown))
+                rows, same = same_ranks(b.shown, self.size)
+                cell[rows] = np.arange(len(rows))
+                cell = cell[same]
             found.append(csr_array((b.weight, (cell, b.bucket)), shape))
         return tuple(found)
 
@@ -145,25 +162,46 @@ class Likelihood:
             for cells in self.cells
         )
 
-    def _keys(self, two: Indices) -> Indices:
-        return np.asarray(two[0] * self.size + two[1])
-
     def bucket_information(self, theta: Floats, basis: Floats) -> Iterator[Floats]:
         """(K, K) for each bucket: its information on phi, theta = basis @ phi."""
+        if is_plain(basis):
+            parts = (self.restrict(bucket) for bucket in range(self.buckets))
+            return (part.at(theta).information(basis) for part in parts)
+        return iter(self._projected_by_bucket(theta, basis))
+
+    def _projected_by_bucket(self, theta: Floats, basis: Floats) -> Floats:
+        """(G, K, K): as `projected`, with a graph for each bucket."""
+        from scipy.sparse import coo_array
+
+        many = self.buckets * self.size
+        degree, across = np.zeros(many), np.zeros((many, basis.shape[1]))
+        for b in self.blocks:
+            share, at = shares(b.shown, theta), self._places(b)
+            for k, m in combinations(range(len(at)), 2):
+                tie = b.weight * share[k] * share[m]
+                degree += np.bincount(at[k], tie, many) + np.bincount(at[m], tie, many)
+                across += coo_array((tie, (at[k], b.shown[m])), (many, self.size)) @ basis
+        half = basis.T @ across.reshape(self.buckets, self.size, -1)
+        whole = (basis.T * degree.reshape(self.buckets, 1, self.size)) @ basis
+        return np.asarray(whole - half - half.transpose(0, 2, 1))
+
+    def bucket_product(self, theta: Floats) -> Callable[[Floats], Floats]:
+        """(G, R) -> (G, R): each row times the information of its bucket on theta."""
         parts = []
         for b in self.blocks:
-            order = np.argsort(b.bucket, kind="stable")
-            shown, weight = b.shown[:, order], b.weight[order]
-            ends = np.searchsorted(b.bucket[order], np.arange(self.buckets + 1))
-            parts.append((shown, shares(shown, theta), weight, ends))
-        if not _is_plain(basis):
-            yield from _projected_by_bucket(parts, basis)
-            return
-        for g in range(self.buckets):
-            at = [slice(ends[g], ends[g + 1]) for *_, ends in parts]
-            own = ((shown[:, i], share[:, i], weight[i])
-                   for (shown, share, weight, _), i in zip(parts, at, strict=True))  # fmt: skip
-            yield _information(own, self.size, basis)
+            share = shares(b.shown, theta)
+            parts.append((self._places(b), share, b.weight * share))
+
+        def times(rows: Floats) -> Floats:
+            total = np.zeros(rows.size)
+            for at, share, strength in parts:
+                off = rows.ravel().take(at)
+                off -= (share * off).sum(axis=0)
+                off *= strength
+                total += np.bincount(at.ravel(), off.ravel(), total.size)
+            return total.reshape(rows.shape)
+
+        return times
 
     def restrict(self, bucket: int) -> "Likelihood":
         """The terms of one bucket."""
@@ -172,7 +210,7 @@ class Likelihood:
 
     def reweighted(self, by_bucket: Floats) -> "Likelihood":
         """The same terms with each bucket counted `by_bucket` (G,) times."""
-        blocks = (replace(b, won=b.won * by_bucket[b.bucket]) for b in self.blocks)
+        blocks = (replace(b, times=b.times * by_bucket[b.bucket]) for b in self.blocks)
         return replace(self, blocks=tuple(blocks))
 
 
@@ -193,83 +231,41 @@ class Point:
             total -= float(cells.weight @ (top + np.log(np.exp(at - top).sum(axis=0))))
         return total
 
-    @property
-    def expected(self) -> Floats:
-        """(R,) clicks expected by rank."""
-        size, total = self.likelihood.size, np.zeros(self.likelihood.size)
+    @cached_property
+    def gradient(self) -> Floats:
+        """(R,): clicks observed less clicks expected."""
+        total = np.zeros(self.likelihood.size)
         for cells, share in zip(self.likelihood.cells, self.shares, strict=True):
-            for rank, part in zip(cells.shown, share, strict=True):
-                total += np.bincount(rank, cells.weight * part, minlength=size)
+            total += cells.unexpected(share)
         return total
 
     @property
-    def gradient(self) -> Floats:
-        """(R,): clicks observed less clicks expected."""
-        return self.likelihood.wins - self.expected
+    def expected(self) -> Floats:
+        """(R,) clicks expected by rank."""
+        return self.likelihood.wins - self.gradient
 
-    def information(
-        self, basis: Floats | None = None, weights: Sequence[Floats] | None = None
+    def information(self, basis: Floats | None = None) -> Floats:
+        """Minus the Hessian: (R, R) on theta, or (K, K) on phi where theta = basis @ phi."""
+        if basis is None:
+            return laplacian(self._edges(None), self.likelihood.size)
+        return both_halves(self.curvature(basis, is_plain(basis)))
+
+    def curvature(
+        self, basis: Floats, plain: bool, weights: Sequence[Floats] | None = None
     ) -> Floats:
-        """Minus the Hessian: (R, R) on theta, or (K, K) on phi where theta = basis @ phi.
+        """(K, K): the lower half of the information on phi; `plain` says that the basis is so.
 
         `weights`: other clicks in each cell than there were.
         """
-        weights = weights or [cells.weight for cells in self.likelihood.cells]
-        shown = (cells.shown for cells in self.likelihood.cells)
-        terms = zip(shown, self.shares, weights, strict=True)
-        return _information(terms, self.likelihood.size, basis)
+        if plain:
+            return grounded(self._edges(weights), self.likelihood.size)
+        return projected(self._edges(weights), basis)
 
-
-def _information(
-    terms: Iterable[tuple[Indices, Floats, Floats]], size: int, basis: Floats | None
-) -> Floats:
-    """From shown, shares (m, T) and weight (T,): the Laplacian of the graph whose edges are the
-    ranks shown together, weighted by both shares; without a basis (R, R), else (K, K)."""
-    edges = (
-        (shown[k], shown[m], weight * share[k] * share[m])
-        for shown, share, weight in terms
-        for k, m in combinations(range(len(shown)), 2)
-    )
-    if basis is not None and not _is_plain(basis):
-        return _projected(edges, basis)
-    total = np.zeros(size * size)
-    for a, b, tie in edges:
-        total += np.bincount(a * size + b, tie, total.size)
-    off = total.reshape(size, size)
-    out = off + off.T
-    np.negative(out, out=out)
-    np.fill_diagonal(out, 0.0)
-    np.fill_diagonal(out, -out.sum(axis=1))
-    return np.ascontiguousarray(out if basis is None else out[1:, 1:])
-
-
-def _projected(edges: Iterable[tuple[Indices, Indices, Floats]], basis: Floats) -> Floats:
-    """(K, K): basis.T @ Laplacian @ basis, without the Laplacian."""
-    from scipy.sparse import coo_array
-
-    size, many = basis.shape
-    degree, across = np.zeros(size), np.zeros((many, many))
-    for a, b, tie in edges:
-        degree += np.bincount(a, tie, size) + np.bincount(b, tie, size)
-        across += basis.T @ (coo_array((tie, (a, b)), (size, size)) @ basis)
-    return np.asarray((basis.T * degree) @ basis - across - across.T)
-
-
-def _projected_by_bucket(
-    parts: Iterable[tuple[Indices, Floats, Floats, Indices]], basis: Floats
-) -> Floats:
-    """(G, K, K) from shown, shares (m, T), weight (T,) in order of buckets, and their ends."""
-    parts = list(parts)
-    buckets = len(parts[0][-1]) - 1 if parts else 0
-    out = np.zeros((buckets, basis.shape[1], basis.shape[1]))
-    for shown, share, weight, ends in parts:
-        for k, m in combinations(range(len(shown)), 2):
-            apart = basis.take(shown[k], axis=0) - basis.take(shown[m], axis=0)
-            scaled = apart * (weight * share[k] * share[m])[:, None]
-            for g in range(buckets):
-                own = slice(ends[g], ends[g + 1])
-                out[g] += apart[own].T @ scaled[own]
-    return out
+    def _edges(self, weights: Sequence[Floats] | None) -> Iterator[Edges]:
+        cells = self.likelihood.cells
+        weights = weights or [each.weight for each in cells]
+        parts = zip(cells, self.shares, weights, strict=True)
+        return chain.from_iterable(each.edges(share, weight) for each, share, weight in parts)
 
 
 def likelihood(
@@ -281,41 +277,37 @@ def likelihood(
     highest of those to the deepest.
     """
     codes = np.ascontiguousarray(counts.pairs.shown.T)
-    click = codes & 1
     pairs, bucket = counts.pairs.pairs, counts.pairs.bucket
     compared = counts.comparisons
     if clicks == "single":
-        compared = compared.take(compared.single)
-        one = click.sum(axis=0) == 1
+        compared = compared.take(compared.single) if len(compared) else compared
+        one = (codes & 1).sum(axis=0, dtype=np.int32) == 1
         if not one.all():
-            codes, click, pairs, bucket = codes[:, one], click[:, one], pairs[one], bucket[one]
-    codes = codes >> 1
-    won = np.multiply(click, pairs, dtype=np.float64)
-    listed = [(codes, won, bucket)]
+            codes, pairs, bucket = codes[:, one], pairs[one], bucket[one]
+    listed: list[tuple[Codes, NDArray[Any], NDArray[np.int32]]] = [(codes, pairs, bucket)]
     if len(codes) > 2:
         many = (codes > 0).sum(axis=0)
         listed = [
-            (codes[:m, many == m], won[:m, many == m], bucket[many == m])
+            (codes[:m, many == m], pairs[many == m], bucket[many == m])
             for m in np.unique(many).tolist()
         ]
     if len(compared):
-        two = np.stack([compared.clicked, compared.other])
-        first = two[0] < two[1]
-        weight = compared.weight / UNIT
-        won = np.where(np.stack([first, ~first]), weight, 0.0)
-        listed.append((np.sort(two, axis=0), won, compared.bucket))
+        two = np.stack([2 * compared.clicked + 1, 2 * compared.other])
+        listed.append((np.sort(two, axis=0), compared.weight / UNIT, compared.bucket))
+    listed = [each for each in listed if each[0].size]
     if ranks is None:
-        seen = [shown for shown, _, _ in listed if shown.size]
-        ends = [int(shown.min()) for shown in seen], [int(shown.max()) for shown in seen]
-        ranks = np.arange(min(ends[0], default=1), max(ends[1], default=0) + 1, dtype=np.int32)
-    place = np.zeros(counts.max_rank + 1, np.intp)
-    place[ranks] = np.arange(len(ranks))
-    blocks = (
-        Block(place.take(shown), won, bucket.astype(np.intp))
-        for shown, won, bucket in listed
-        if shown.size
-    )
+        first = min((int(codes[0].min()) >> 1 for codes, *_ in listed), default=1)
+        last = max((int(codes[-1].max()) >> 1 for codes, *_ in listed), default=0)
+        ranks = np.arange(first, last + 1, dtype=np.int32)
+    blocks = (Block(_placed(codes, ranks), *rest) for codes, *rest in listed)
     return Likelihood(ranks, tuple(blocks), counts.buckets)
+
+
+def _placed(codes: Codes, ranks: Ranks) -> Codes:
+    """2·rank + click with the rank's place instead of the rank."""
+    if len(ranks) == ranks[-1] - ranks[0] + 1:
+        return np.asarray(codes - 2 * ranks[0])
+    return np.asarray(2 * np.searchsorted(ranks, codes >> 1) + (codes & 1), np.int32)
 
 
 def shares(shown: Indices, theta: Floats) -> Floats:
@@ -347,16 +339,9 @@ def _lost(block: Block) -> Floats:
     return np.asarray(lost)
 
 
-def _cells(block: Block, size: int) -> Cells:
-    """Pairs shown at the same two ranks as one; longer lists of ranks hardly ever repeat."""
-    if len(block.shown) > 2:
-        return Cells(block.shown, block.weight)
-    total = np.bincount(block.shown[0] * size + block.shown[1], block.weight, size * size)
-    at = np.flatnonzero(total > 0)
-    return Cells(np.stack(np.divmod(at, size)), np.asarray(total[at], np.float64))
-
-
-def _is_plain(basis: Floats) -> bool:
+def is_plain(basis: Floats) -> bool:
     """One parameter for each rank but the first: multiplying by that is waste."""
-    size = len(basis)
-    return basis.shape[1] == size - 1 and bool((basis == np.eye(size)[:, 1:]).all())
+    free = basis[1:]
+    if free.shape[0] != free.shape[1] or basis[0].any():
+        return False
+    return bool((free.diagonal() == 1).all()) and np.count_nonzero(free != 0) == len(free)

@@ -37,9 +37,8 @@ class Propensities:
 
     ranks (R,) ascending; log_p (R,), 0 at `reference`; deviations (R, F), whose rows' products are
     the covariance of log_p: covariance = deviations @ deviations.T;
-    pairs, clicks (R,), how many pairs were shown at a rank and how many clicks they got there,
-    without pairs shown so often that counts hold them as comparisons: `provenance["compared"]`
-    says how many those are, because by rank it is not known;
+    pairs, clicks (R,), how many of the pairs used were shown at a rank and how many clicks they got
+    there;
     supported (R,), False where the data are too thin for the interval to be taken at its word.
     """
 
@@ -208,14 +207,14 @@ class Propensities:
 
     def save(self, path: str | os.PathLike[str], level: float = 0.95) -> None:
         """Write .json or .parquet, which hold everything, or .csv, which holds the table."""
-        from rankdrift.propensities_table import save
+        from rankdrift.propensities_files import save
 
         save(self, path, level)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Propensities:
         """Read what `save` wrote."""
-        from rankdrift.propensities_table import load
+        from rankdrift.propensities_files import load
 
         return load(path)
 

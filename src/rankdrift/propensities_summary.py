@@ -37,8 +37,6 @@ def summary(p: Propensities, level: float = 0.95) -> dict[str, Any]:
         "gaps": _gaps(p),
         "at": {rank: {n: columns[n][at] for n in names} for rank, at in places.items()},
     }
-    if "compared" in p.provenance:
-        told["compared"] = dict(p.provenance["compared"])
     if p.segment_columns:
         told["segment_columns"] = list(p.segment_columns)
         told["segments"] = [label(segment) for segment in p.by_segment]
@@ -70,9 +68,6 @@ def html(p: Propensities, level: float = 0.95) -> str:
         for rank, row in told["at"].items()
     )
     notes = [f"{told['method']}; ranks {told['ranks']}; {told['clicks']:,} clicks"]
-    if "compared" in told:
-        weight = told["compared"]["weight"]
-        notes.append(f"Beside them, pairs shown so often that they count as {weight:,.0f} clicks")
     if told["thin"]:
         notes.append(f"Thin data, so take the interval with care: ranks {told['thin']}")
     notes += [f"No estimate for ranks {ranks}: {why}" for why, ranks in told["gaps"].items()]

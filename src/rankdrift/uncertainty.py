@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from rankdrift.cells import Floats
 from rankdrift.errors import NotConverged
-from rankdrift.likelihood import Floats, Likelihood, shares
+from rankdrift.leaving_out import leave_out
+from rankdrift.likelihood import Likelihood, is_plain, shares
 from rankdrift.maximise import Fit, maximise
 from rankdrift.propensities import t_quantile
 
@@ -37,14 +39,34 @@ def bucket_moves(fit: Fit) -> Floats:
     step), which makes up for its pulling the estimate towards itself; where few buckets touch a
     parameter the plain sandwich is far too small.
     """
-    from scipy.linalg.lapack import dposv
-
-    terms = fit.likelihood
-    scores = terms.bucket_scores(fit.theta) @ fit.basis
-    moves = np.zeros_like(scores)
+    scores = fit.likelihood.bucket_scores(fit.theta) @ fit.basis
     # What only one bucket tells moves nothing, rather than by noise over nothing.
     whole = fit.information + ALONE * np.diag(np.diag(fit.information))
-    for bucket, own in enumerate(terms.bucket_information(fit.theta, fit.basis)):
+    moves = _moves_together(fit, whole, scores) if is_plain(fit.basis) else None
+    return _moves_one_by_one(fit, whole, scores) if moves is None else moves
+
+
+def _moves_together(fit: Fit, whole: Floats, scores: Floats) -> Floats | None:
+    """With a parameter for each rank but the first; None if that is not reached."""
+    from scipy.linalg.lapack import dpotrf
+
+    factor, failed = dpotrf(whole.T, lower=1)
+    if failed:
+        return None
+    times, first = fit.likelihood.bucket_product(fit.theta), np.zeros((len(scores), 1))
+
+    def own(rows: Floats) -> Floats:
+        return times(np.concatenate([first, rows], axis=1))[:, 1:]
+
+    moves, reached = leave_out(factor, own, scores)
+    return moves if reached.all() else None
+
+
+def _moves_one_by_one(fit: Fit, whole: Floats, scores: Floats) -> Floats:
+    from scipy.linalg.lapack import dposv
+
+    moves = np.zeros_like(scores)
+    for bucket, own in enumerate(fit.likelihood.bucket_information(fit.theta, fit.basis)):
         if scores[bucket].any():
             _, moves[bucket], failed = dposv(whole - own, scores[bucket], overwrite_a=True)
             if failed:
@@ -141,9 +163,9 @@ def _solver(
         return lambda right: np.einsum("nij,nj->ni", inverse, right)
     from scipy.linalg import cho_factor, cho_solve
 
-    point = fit.likelihood.at(fit.theta)
+    point, plain = fit.likelihood.at(fit.theta), is_plain(fit.basis)
     factors = [
-        cho_factor(point.information(fit.basis, [own[:, n] for own in of_cells]), lower=True)
+        cho_factor(point.curvature(fit.basis, plain, [own[:, n] for own in of_cells]), lower=True)
         for n in range(len(weight))
     ]
     return lambda right: np.stack(

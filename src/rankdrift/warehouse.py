@@ -69,6 +69,7 @@ def warehouse_sql(
         "max_rank": rules.max_rank,
         "max_shown": max_shown,
         "segment_columns": list(roles.segment),
+        "marked": True,
         "options": describe(roles, rules, columns),
     }
     return _with_meta(planner.plan(), meta, planner).as_query()

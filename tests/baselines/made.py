@@ -29,8 +29,10 @@ def made(
     slope=0.7,
     level=0.3,
     drift=1.5,
+    fall=0.6,
     hidden=0.5,
     spread=0.8,
+    levels=None,
     randomised=0.0,
     swapped=0.0,
     chase=0.0,
@@ -38,19 +40,21 @@ def made(
     """`searches` of each query, each showing its docs in an order of their own.
 
     Doc i of a query belongs at place i and is shown near it: its place plus normal noise of
-    deviation `drift` is sorted. z = level * exp(0.8 f_good - 0.6 (i - 1) / ranks + hidden part),
-    where f_good is a feature, and f_place is i; that the ranker prefers good docs is the -0.6.
-    `randomised`
-    share of searches is in random order; in a `swapped` share two ranks have changed places, and
-    `original` tells the rank before. `chase`: how much more relevant a doc is, in log z, in a
-    search that shows it a deviation higher, which breaks what harvested interventions assume.
-    p = rank ** -slope.
+    deviation `drift` is sorted. z = level * exp(0.8 f_good - fall (i - 1) / ranks + hidden part),
+    where f_good is a feature, normal or one of so many `levels`, and f_place is i; that the ranker
+    prefers good docs is `fall`. `randomised` share of searches is in random order; in a `swapped`
+    share two ranks have changed places, and `original` tells the rank before. `chase`: how much
+    more relevant a doc is, in log z, in a search that shows it a deviation higher, which breaks
+    what harvested interventions assume. p = rank ** -slope.
     """
     rng = np.random.default_rng(seed)
-    good = spread * rng.normal(size=(queries, ranks))
-    unseen = hidden * rng.normal(size=(queries, ranks))
+    size = (queries, ranks)
+    good = spread * (
+        rng.integers(levels, size=size) - levels // 2 if levels else rng.normal(size=size)
+    )
+    unseen = hidden * rng.normal(size=size)
     place = np.arange(ranks)
-    z = np.minimum(level * np.exp(0.8 * good - 0.6 * place / ranks + unseen), 0.99)
+    z = np.minimum(level * np.exp(0.8 * good - fall * place / ranks + unseen), 0.99)
     query = np.repeat(np.arange(queries), searches)
     n = len(query)
     at_random = rng.random(n) < randomised

@@ -37,6 +37,7 @@ def test_every_method_and_every_two(found):
     assert table["rank"] == list(range(1, 11))
     assert table["ctr"][0] == 1
     assert table["direct_low"][4] < table["direct"][4] < table["direct_high"][4]
+    assert len(table) == 1 + 4 * len(METHODS_HERE)
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["level"] == 0.95
 
 
@@ -67,6 +68,20 @@ def test_differences_by_hand(found):
     assert d.max_percent == pytest.approx(100 * np.expm1(apart[np.abs(apart).argmax()]))
     assert d.max_rank == a.ranks[np.abs(apart).argmax()]
     assert d.low < d.mean_percent < d.high
+
+
+def test_ranks_with_few_clicks_are_marked():
+    """Rank 10 has five clicks, and rank 9 none."""
+    thin = made(36, queries=60, searches=10)
+    clicks = thin.rows["click"].mask(thin.rows["rank"] == 9, 0)
+    tenth = clicks[(thin.rows["rank"] == 10) & (clicks > 0)].index
+    clicks[tenth[5:]] = 0
+    few = type(thin)(thin.rows.assign(click=clicks), thin.log_p)
+    table = compare(few.log(), methods="ctr").to_dict()["table"]
+    assert table["rank"] == [1, 2, 3, 4, 5, 6, 7, 8, 10]
+    assert table["ctr_supported"] == [True] * 8 + [False]
+    both = compare(few.log(), methods=["ctr", "loglog"]).table()
+    assert (both["ctr_supported"][8], both["ctr"][8]) == (None, None)  # a curve goes on there
 
 
 def test_em_goes_with_the_others():
@@ -128,6 +143,7 @@ def test_the_command_line(world, tmp_path, capsys):
     assert run([*common, "--methods", "ctr,experiment", "--randomised", "is_random", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["distances"][0]["first"] == "ctr"
+    assert told["table"]["ctr_supported"] == [True] * 10
     assert run([*common, "--methods", "em"]) == 2
     assert "needs features" in capsys.readouterr().err
 

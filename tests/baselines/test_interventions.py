@@ -10,6 +10,7 @@ from baselines.made import made
 
 from rankdrift import harvest, read_log
 from rankdrift.baselines.collected import clicked_pairs, tally
+from rankdrift.baselines.em_pairs import em
 from rankdrift.baselines.harvested import adjacent_chain, all_pairs, pivot_one
 from rankdrift.errors import BadLog, BadOption, NotIdentified, NoUsablePairs
 from rankdrift.interventions import Interventions, find_interventions
@@ -71,6 +72,17 @@ def test_one_ranker_makes_no_interventions():
     world = made(5, queries=20, searches=5, drift=0.0)
     with pytest.raises(NoUsablePairs, match="one ranker whose order never changes"):
         find_interventions(world.log(), max_rank=10)
+    with pytest.raises(NotIdentified, match=r"Rank 1 can be compared with no other.*one ranker"):
+        em(clicked_pairs(world.log(), max_rank=10))
+
+
+def test_a_rank_without_clicks_is_no_rank_of_em():
+    world = made(5, queries=60, searches=40)
+    quiet = world.rows["click"].mask(world.rows["rank"] == 4, 0)
+    log = type(world)(world.rows.assign(click=quiet), world.log_p).log()
+    found = em(clicked_pairs(log, max_rank=10))
+    assert found.gaps[4] == "shown with clicked pairs, but never clicked itself"
+    assert 4 not in found.ranks
 
 
 def test_how_deep():

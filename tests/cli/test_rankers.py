@@ -1,9 +1,13 @@
 """train, evaluate and export-training, as typed."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from rank.clicklogs import curve, frame, power
+
+from rankdrift.errors import BadOption
+from rankdrift.reproduce.table import SIZES
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +108,26 @@ def test_what_will_not_do_is_explained(
     done = rankdrift(*(names.get(word, word) for word in words))
     assert done.code == 2 and told in done.err and "Traceback" not in done.err
     assert not list(tmp_path.iterdir())
+
+
+def test_the_table_is_as_large_as_asked_for(rankdrift, monkeypatch):
+    asked = []
+
+    def stand_in(*, size, seeds, **_):
+        asked.append((SIZES.get(size, size), tuple(seeds)))
+        raise BadOption("seen")
+
+    monkeypatch.setattr("rankdrift.reproduce.table.reproduce_table", stand_in)
+    for words in ([], ["--small"], ["--small", "--searches", 1000], ["--searches", 80_000]):
+        assert rankdrift("reproduce", "table", *words).code == 2
+    assert rankdrift("reproduce", "table", "--small", "--seeds", "4,5").code == 2
+    paper, small = SIZES["paper"], SIZES["small"]
+    tenth = replace(small, train=1000, test=500, train_rows=400_000, test_rows=150_000, queries=250)
+    twice = replace(
+        paper, train=80_000, test=20_000, train_rows=32 * 10**6, test_rows=6 * 10**6, queries=20_000
+    )
+    assert asked == [(paper, (1, 2, 3)), (small, (1,)), (tenth, (1,)), (twice, (1, 2, 3)),
+                     (small, (4, 5))]  # fmt: skip
 
 
 def test_features_that_the_model_needs_and_the_log_lacks(rankdrift, folder, models, tmp_path):

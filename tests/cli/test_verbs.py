@@ -5,6 +5,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from cli.json_page import documented
 from click.testing import CliRunner
 
 from rankdrift import Counts, harvest, merge, read_log
@@ -228,8 +229,11 @@ def test_import_counts_of_something_else(rankdrift, log, tmp_path):
 
 def test_demo_runs_the_real_steps(rankdrift, tmp_path):
     folder = tmp_path / "demo"
-    done = rankdrift("demo", "-o", folder, "--rows", 60_000, "--seed", 3)
+    done = rankdrift("demo", "-o", folder, "--rows", 60_000, "--seed", 3, "--json")
     assert done.code in (0, 1), done.err
+    assert done.json.keys() == documented()["demo"]
+    for step, verb in (("harvest", "harvest --by day"), ("later", "simulate market")):
+        assert done.json[step].keys() == documented()[verb]
     shown = [line[2:].split()[1] for line in done.err.splitlines() if line.startswith("$ ")]
     assert shown == [
         "simulate", "simulate", "inspect", "harvest", "merge", "estimate", "diagnose", "train",
@@ -240,6 +244,7 @@ def test_demo_runs_the_real_steps(rankdrift, tmp_path):
     page = (folder / "report.html").read_text()
     assert "fair" in page and "biased" in page
     assert f"Open {folder}/report.html" in done.err
+    assert done.err.splitlines()[-1] == "Next: rankdrift inspect YOUR_LOG"
 
 
 def test_a_demo_too_small_says_what_is_missing(rankdrift, tmp_path):
@@ -274,7 +279,8 @@ def test_errors_of_the_api_reach_the_user(rankdrift, log, monkeypatch):
 
     monkeypatch.setattr("rankdrift.cli.options.read_log", fail)
     done = rankdrift("inspect", log, "--json")
-    assert (done.code, done.out, done.err) == (2, "", "Error: Something is wrong. Do this.\n")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("Error: Something is wrong. Do this.\n")
 
 
 def test_json_is_one_document(rankdrift, log):

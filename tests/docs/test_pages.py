@@ -2,49 +2,79 @@
 
 import os
 import re
-import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from docs.pages import RUNNER, blocks, commands
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```(python|bash)\n(.*?)```", re.S)
+ENVIRONMENT = os.environ | {
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    "NO_COLOR": "1",
+    "OMP_NUM_THREADS": "1",  # the workers of the tests share the cores; threads would only wait
+}
+SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+SLOWEST = 600  # seconds, on a machine that is busy with other tests
 
 
-def blocks(page: Path) -> list[tuple[str, str]]:
-    found = BLOCK.findall(page.read_text(encoding="utf-8"))
-    return [(kind, code) for skip, kind, code in found if not skip]
+def is_run(page: Path) -> bool:
+    return any(kind in ("python", "bash") for kind, _ in blocks(page))
 
 
-def commands(code: str) -> list[str]:
-    return [line for line in code.replace("\\\n", " ").splitlines() if line.strip()]
+def is_spark(page: Path) -> bool:
+    return any("pyspark" in code or "--engine spark" in code for _, code in blocks(page))
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
-def test_page(page: Path, tmp_path: Path) -> None:
-    """Python blocks of a page share one namespace; each runs as a file, up to the next command."""
-    script = ""
-    env = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "NO_COLOR": "1",
-    }
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_there_is_no_block_that_is_not_run(page: Path) -> None:
+    fences = re.findall(r"^ *(?:```|~~~)", page.read_text(encoding="utf-8"), re.M)
+    assert len(fences) == 2 * len(blocks(page)), "a block is not closed"
     for kind, code in blocks(page):
-        if kind == "python":
-            script += code
-            run([sys.executable, "-c", script], tmp_path, env)
-            continue
-        for line in commands(code):
-            words = shlex.split(line)
-            if words[0] in ("make", "pip"):  # set-up: what runs this test has done it
-                assert words[0] != "make" or f"\n{words[1]}:" in (ROOT / "Makefile").read_text()
-                continue
-            assert words[0] == "rankdrift", f"{page.name} shows a command of someone else: {line}"
-            run(["bash", "-c", line], tmp_path, env)
+        drawing = kind == "text" and "──" in code
+        assert drawing or kind in ("python", "bash"), f"a block of {kind or 'nothing'}: {code}"
+    for line, words in commands(page):
+        if words[0] == "make":  # run by nobody here: this test may itself be run by `make test`
+            subprocess.run(["make", "--dry-run", *words[1:]], cwd=ROOT, check=True)
+        elif words[0] == "pip":  # done by whoever runs the tests
+            assert set(extras(line)) <= known_extras(), line
+        else:
+            assert words[0] == "rankdrift", f"a command of someone else: {line}"
 
 
-def run(words: list[str], where: Path, env: dict[str, str]) -> None:
-    done = subprocess.run(words, cwd=where, env=env, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, f"{words[-1]}\n{done.stdout}\n{done.stderr}"
+def extras(line: str) -> list[str]:
+    named = re.fullmatch(r"pip install '?(?:\.|rankdrift)(?:\[([\w,]+)\])?'?", line)
+    assert named, f"installs something else: {line}"
+    return named[1].split(",") if named[1] else []
+
+
+def known_extras() -> set[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return set(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=SPARK if is_spark(p) else []) for p in PAGES if is_run(p)],
+    ids=lambda page: page.name,
+)
+def test_page(page: Path, tmp_path: Path) -> None:
+    env = ENVIRONMENT | (small_spark(tmp_path) if is_spark(page) else {})
+    done = subprocess.run(
+        [sys.executable, RUNNER, page],
+        cwd=tmp_path, env=env, capture_output=True, text=True, timeout=SLOWEST,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
+def small_spark(folder: Path) -> dict[str, str]:
+    """Settings of the tests' own session, by which every Spark of a page starts."""
+    settings = pytest.importorskip("engines.spark_session", reason="needs the extra `spark`").SMALL
+    conf = folder / "conf"
+    conf.mkdir()
+    lines = (f"{name} {value}\n" for name, value in settings.items())
+    (conf / "spark-defaults.conf").write_text("".join(lines))
+    return {"SPARK_CONF_DIR": str(conf)}

@@ -15,6 +15,7 @@ from rankdrift.harvesting import harvest
 from rankdrift.log import read_log
 
 QUERIES = ("red shoes", "blue hat", "  padded ", "it's", "ünï çödé", "a|b")
+ODD_SEGMENTS = (None, "", "~", "~~", "~web", "web", " ", "NULL", 'a,"b"')
 DOCS = ("d1", "d2", "d3", "D1", "007", "7")
 FIRST_DAY = datetime.date(2024, 2, 28)
 
@@ -111,11 +112,12 @@ def check_source(engine, source, rows, *, ours=None, oracle=None, **options):
 
 def assert_same(counts, expected, split=True):
     """`split`: also how rows without use divide into never_clicked, one_rank and doc_twice."""
-    pairs, comparisons, impressions, clicks = contents(counts)
+    pairs, comparisons, held, impressions, clicks = contents(counts)
     assert impressions == expected.impressions
     assert +clicks == expected.clicks
     assert pairs == expected.pairs
     assert comparisons == expected.comparisons
+    assert held == expected.held
     assert drifts(counts) == expected.drifts
     assert set(counts.days) == expected.days
     funnel = counts.funnel
@@ -148,12 +150,16 @@ def drifts(counts):
 def contents(counts):
     """The tables as Counters with the keys of the oracle."""
     pairs, comparisons, impressions, clicks = Counter(), Counter(), Counter(), Counter()
-    p, c, r = counts.pairs, counts.comparisons, counts.by_rank
+    p, c, h, r = counts.tables.values()
     for s, b, shown, n in zip(p.segment, p.bucket, p.shown.tolist(), p.pairs, strict=True):
         pairs[counts.segments[s], int(b), tuple(code for code in shown if code)] += int(n)
     for s, b, a, o, single, w in zip(*(column.tolist() for column in c.columns()), strict=True):
         comparisons[counts.segments[s], b, a, o, single] += w
+    held = {
+        (counts.segments[s], rank, single): numbers
+        for s, rank, single, *numbers in zip(*(v.tolist() for v in h.columns()), strict=True)
+    }
     for s, rank, n, k in zip(*(column.tolist() for column in r.columns()), strict=True):
         impressions[counts.segments[s], rank] += n
         clicks[counts.segments[s], rank] += k
-    return pairs, comparisons, impressions, clicks
+    return pairs, comparisons, held, impressions, clicks

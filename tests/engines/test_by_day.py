@@ -2,6 +2,7 @@
 counted again."""
 
 import datetime
+import json
 import os
 
 import duckdb
@@ -12,6 +13,7 @@ from oracle.harvest_oracle import from_events, from_lists, tally
 
 from rankdrift import harvesting
 from rankdrift.counts import Counts, merge
+from rankdrift.counts_files import read_metadata
 from rankdrift.harvesting import harvest, harvest_by_day
 from rankdrift.log import read_log
 
@@ -256,3 +258,18 @@ def test_a_large_log_is_read_day_by_day_to_the_same_counts(tmp_path, monkeypatch
     assert pieces == ["", "2024-05-01", "2024-05-02", "2024-05-03"]
     assert counts.equals(whole)
     assert counts.funnel == whole.funnel and counts.sources == whole.sources
+
+
+def test_a_day_in_an_older_format_is_counted_again(duckdb_engine, tmp_path):
+    """It holds less than this rankdrift counts."""
+    log = write_parquet(tmp_path / "log.parquet", random_log(12))
+    files, *_ = by_day(duckdb_engine, log, tmp_path / "counts", day="on")
+    before = files[0].read_bytes()
+    meta = json.dumps({**read_metadata(files[0]), "format": 1})
+    with duckdb.connect() as con:
+        con.execute(f"""COPY (FROM read_parquet('{files[0]}') WHERE kind <> 'held') TO '{files[0]}'
+            (FORMAT parquet, KV_METADATA {{rankdrift: '{meta.replace("'", "''")}'}})""")
+    assert files[0].read_bytes() != before
+    _, counted, _ = by_day(duckdb_engine, log, tmp_path / "counts", day="on")
+    assert counted == [files[0].stem]
+    assert files[0].read_bytes() == before

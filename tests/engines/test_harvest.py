@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from engines.compare import (
     DOCS,
+    ODD_SEGMENTS,
     QUERIES,
     assert_same,
     changed,
@@ -100,6 +101,14 @@ def test_columns_that_must_be_equal(engine, tmp_path, layout):
     same = "price" if layout == "one column" else ["price", "device"]
     counts = check(engine, tmp_path, rows, same=same)
     assert counts.funnel.dropped["no_same"].rows > 0
+
+
+def test_segments_that_text_files_confuse(engine, tmp_path):
+    rng = random.Random(10)
+    rows = changed(random_log(10, searches=260), "device", lambda _: rng.choice(ODD_SEGMENTS))
+    counts = check(engine, tmp_path, rows, segment="device", max_shown=2)
+    assert {segment for (segment,) in counts.segments} == set(ODD_SEGMENTS)
+    assert len(counts.held)
 
 
 def test_segments(engine, tmp_path):

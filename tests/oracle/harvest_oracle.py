@@ -22,6 +22,8 @@ class Tally:
     """pairs: {(segment, bucket, codes): pairs}, codes 2*rank+click ascending.
     drifts: {(segment, bucket, drift, codes): pairs}, the same by the way they moved.
     comparisons: {(segment, bucket, clicked rank, other rank, single): weight in 1/2^32}.
+    held: {(segment, rank, single): [pairs whose first rank it is, pairs shown there, clicks]}, of
+    the pairs that are in comparisons.
     impressions, clicks: {(segment, rank): rows}.
     dropped: {reason: [rows, clicks]}; used: [rows, clicks, pairs]; notes: {name: rows}.
     """
@@ -31,6 +33,7 @@ class Tally:
     pairs: Counter = field(default_factory=Counter)
     drifts: Counter = field(default_factory=Counter)
     comparisons: Counter = field(default_factory=Counter)
+    held: dict = field(default_factory=lambda: defaultdict(lambda: [0, 0, 0]))
     impressions: Counter = field(default_factory=Counter)
     clicks: Counter = field(default_factory=Counter)
     dropped: dict = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
@@ -388,6 +391,11 @@ def _count(found, segment, bucket, shown, max_shown):
             if a != b:
                 weight = math.floor(float(c[a] * n[b]) * float(UNIT) / float(m - 1) + 0.5)
                 found.comparisons[segment, bucket, a, b, single] += weight
+    for rank in n:
+        cell = found.held[segment, rank, single]
+        cell[0] += rank == min(n)
+        cell[1] += 1
+        cell[2] += c[rank]
 
 
 # -- other layouts, as long rows -------------------------------------------------------------------

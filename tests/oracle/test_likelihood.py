@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from worlds import listed, simulate
 
-from rankdrift.likelihood import likelihood
+from rankdrift.likelihood import is_plain, likelihood
 
 ROUNDING = 1e-10  # sums of some thousand doubles of order 1, in another order
 STEP = 1e-5
@@ -100,6 +100,39 @@ def test_buckets_are_parts_of_the_whole(terms):
     np.testing.assert_allclose(parts.sum(axis=0), whole, rtol=ROUNDING, atol=ROUNDING * 1e3)
     for bucket, own in enumerate(information):
         np.testing.assert_allclose(parts[bucket], basis.T @ own @ basis, atol=ROUNDING * 1e3)
+
+
+def test_each_buckets_information_times_a_vector_of_its_own(terms):
+    choices, found, theta = terms
+    _, _, information = plainly(choices, found.ranks, theta, found.buckets)
+    rows = np.random.default_rng(3).normal(size=(found.buckets, len(theta)))
+    wanted = np.einsum("gij,gj->gi", information, rows)
+    np.testing.assert_allclose(found.bucket_product(theta)(rows), wanted, atol=ROUNDING * 10)
+
+
+def test_curvature_is_the_lower_half_of_the_information_on_the_parameters(terms):
+    choices, found, theta = terms
+    whole = plainly(choices, found.ranks, theta, found.buckets)[2].sum(axis=0)
+    point, size = found.at(theta), len(theta)
+    plain, other = np.eye(size)[:, 1:], np.random.default_rng(4).normal(size=(size, size - 1))
+    assert (is_plain(plain), is_plain(other), is_plain(plain[:, ::-1])) == (True, False, size == 2)
+    for basis in (plain, other):
+        wanted = basis.T @ whole @ basis
+        lower = point.curvature(basis, is_plain(basis))
+        np.testing.assert_allclose(np.tril(lower), np.tril(wanted), atol=ROUNDING * 1e3)
+        np.testing.assert_allclose(point.information(basis), wanted, atol=ROUNDING * 1e3)
+    twice = [2 * cells.weight for cells in found.cells]
+    lower = point.curvature(plain, True, twice)
+    np.testing.assert_allclose(np.tril(lower), 2 * np.tril(whole[1:, 1:]), atol=ROUNDING)
+
+
+def test_two_appearances_make_one_cell_for_each_two_ranks():
+    rows = [((1, 1), (2, 0)), ((2, 0), (3, 1)), ((1, 0), (2, 1)), ((1, 1), (3, 1))]
+    counts = listed([(shown, b, n) for n, shown in enumerate(rows, 1) for b in range(3)], buckets=4)
+    (cells,) = likelihood(counts).cells
+    found = dict(zip(map(tuple, cells.shown.T), map(tuple, cells.won.T), strict=True))
+    assert found == {(0, 1): (3, 9), (1, 2): (0, 6), (0, 2): (12, 12)}
+    assert cells.weight.tolist() == cells.won.sum(axis=0).tolist()
 
 
 def test_a_bucket_by_itself_and_buckets_counted_several_times(terms):

@@ -3,13 +3,16 @@
 import math
 import random
 from collections import Counter
+from dataclasses import replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from rankdrift.counts import UNIT, ByRank, Comparisons, Counts, Pairs, merge
+from rankdrift.counts import UNIT, ByRank, Comparisons, Counts, Held, Pairs, merge
 from rankdrift.funnel import Dropped, Funnel, Used
 
 RANKS = [1, 2, 3, 5, 40, 90_000, 1_000_000]  # wide enough that a row is several 64-bit words
@@ -32,8 +35,9 @@ writes_files = settings(
 
 
 def tallies(log, max_shown, buckets, max_rank=MAX_RANK):
-    """The three tables as Counters, and the funnel, one pair at a time."""
-    listed, compared, impressions, clicks = Counter(), Counter(), Counter(), Counter()
+    """The tables as Counters, and the funnel, one pair at a time."""
+    listed, compared, held = Counter(), Counter(), Counter()
+    impressions, clicks = Counter(), Counter()
     lost = {name: [0, 0, 0] for name in ("deep_rank", "never_clicked", "one_rank")}
     used = [0, 0, 0]
     for segment, hashed, shown in log:
@@ -66,6 +70,10 @@ def tallies(log, max_shown, buckets, max_rank=MAX_RANK):
             for b in n.keys() - {a}:
                 weight = math.floor(float(c[a] * n[b]) * 4294967296.0 / float(m - 1) + 0.5)
                 compared[segment, bucket, a, b, all_clicks == 1] += weight
+        for rank in n:
+            held[segment, rank, all_clicks == 1, "first"] += rank == min(n)
+            held[segment, rank, all_clicks == 1, "pairs"] += 1
+            held[segment, rank, all_clicks == 1, "clicks"] += c[rank]
     for name in ("deep_rank", "never_clicked"):
         lost[name][2] = None
     funnel = Funnel(
@@ -74,25 +82,37 @@ def tallies(log, max_shown, buckets, max_rank=MAX_RANK):
         dropped={name: Dropped(*numbers) for name, numbers in lost.items()},
         used=Used(*used),
     )
-    return listed, compared, impressions, clicks, funnel
+    return listed, compared, held, impressions, clicks, funnel
+
+
+def halves(first, pairs, clicks):
+    """Of a row of Held; none has more first pairs, or clicks of single ones, than pairs."""
+    some = [min(n, pairs // 2) for n in (first, pairs, clicks)]
+    return some, [n - m for n, m in zip((first, pairs, clicks), some, strict=True)]
 
 
 def count(log, max_shown=100, buckets=HASHES, seed=None, **more):
     """The same as Counts; rows shuffled and split in two where `seed` is given."""
-    listed, compared, impressions, clicks, funnel = tallies(log, max_shown, buckets)
+    listed, compared, held, impressions, clicks, funnel = tallies(log, max_shown, buckets)
     segments = sorted({segment for segment, *_ in log}, key=str)
     if seed is not None:
         random.Random(seed).shuffle(segments)
     place = {segment: i for i, segment in enumerate(segments)}
     pairs = [(place[s], b, codes, n) for (s, b, codes), n in listed.items()]
     cells = [(place[s], b, a, o, one, w) for (s, b, a, o, one), w in compared.items()]
+    sums = ("first", "pairs", "clicks")
+    by_rank = [
+        (place[s], rank, one, *(held[s, rank, one, name] for name in sums))
+        for s, rank, one in {key[:3] for key in held}
+    ]
     ranks = [(place[s], r, n, clicks[s, r]) for (s, r), n in impressions.items()]
     if seed is not None:
         pairs = [
             row for s, b, codes, n in pairs for row in ((s, b, codes, n - 1), (s, b, codes, 1))
         ]
         cells = [row for *key, w in cells for row in ((*key, w - 3), (*key, 3))]
-        for rows in (pairs, cells, ranks):
+        by_rank = [(*key, *half) for *key, f, n, k in by_rank for half in halves(f, n, k)]
+        for rows in (pairs, cells, by_rank, ranks):
             random.Random(seed).shuffle(rows)
     width = max((len(codes) for *_, codes, _ in pairs), default=2)
     shown = np.array([[*codes, *[0] * (width - len(codes))] for *_, codes, _ in pairs])
@@ -106,6 +126,7 @@ def count(log, max_shown=100, buckets=HASHES, seed=None, **more):
             pairs=[row[3] for row in pairs],
         ),
         comparisons=Comparisons(*zip(*cells, strict=True)) if cells else Comparisons.empty(),
+        held=Held(*zip(*by_rank, strict=True)) if by_rank else Held.empty(),
         by_rank=ByRank(*zip(*ranks, strict=True)) if ranks else ByRank.empty(),
         funnel=funnel,
         max_shown=max_shown,
@@ -118,16 +139,20 @@ def count(log, max_shown=100, buckets=HASHES, seed=None, **more):
 def contents(counts):
     """The tables of `counts` as the Counters that `tallies` makes."""
     names = [segment[0] if segment else None for segment in counts.segments]
-    p, c, r = counts.pairs, counts.comparisons, counts.by_rank
-    listed, compared, impressions, clicks = Counter(), Counter(), Counter(), Counter()
+    p, c, h, r = counts.tables.values()
+    listed, compared, held = Counter(), Counter(), Counter()
+    impressions, clicks = Counter(), Counter()
     for s, b, shown, n in zip(p.segment, p.bucket, p.shown.tolist(), p.pairs, strict=True):
         listed[names[s], b, tuple(code for code in shown if code)] += n
     for s, b, a, o, one, w in zip(*(column.tolist() for column in c.columns()), strict=True):
         compared[names[s], b, a, o, one] += w
+    for s, rank, one, *sums in zip(*(column.tolist() for column in h.columns()), strict=True):
+        for name, n in zip(("first", "pairs", "clicks"), sums, strict=True):
+            held[names[s], rank, one, name] += n
     for s, rank, n, k in zip(*(column.tolist() for column in r.columns()), strict=True):
         impressions[names[s], rank] += n
         clicks[names[s], rank] += k
-    return listed, compared, impressions, clicks
+    return listed, compared, held, impressions, clicks
 
 
 def same(a, b):
@@ -138,8 +163,8 @@ def same(a, b):
         and a.sources == b.sources
         and all(
             x.dtype == y.dtype and x.shape == y.shape and (x == y).all()
-            for name in ("pairs", "comparisons", "by_rank")
-            for x, y in zip(getattr(a, name).columns(), getattr(b, name).columns(), strict=True)
+            for name, table in a.tables.items()
+            for x, y in zip(table.columns(), b.tables[name].columns(), strict=True)
         )
     )
 
@@ -148,10 +173,10 @@ def same(a, b):
 @given(logs, fineness, st.integers(0, 9))
 def test_canonical_whatever_the_order_and_the_splitting_of_rows(log, fine, seed):
     counts = count(log, *fine)
-    assert contents(counts) == tallies(log, *fine)[:4]
+    assert contents(counts) == tallies(log, *fine)[:5]
     assert same(counts, count(log, *fine, seed=seed))
     assert list(counts.segments) == sorted(counts.segments, key=lambda s: (s[0] is not None, s))
-    for table in (counts.pairs, counts.comparisons, counts.by_rank):
+    for table in counts.tables.values():
         keys = list(zip(*(key.tolist() for key in table.columns()[: -table.SUMS]), strict=True))
         assert keys == sorted(keys) and len(set(map(str, keys))) == len(keys)
 
@@ -193,7 +218,7 @@ def test_coarser_later_is_coarser_from_the_start(log, fine, coarse):
 @given(logs, st.sampled_from(RANKS[:-1]))
 def test_a_smaller_max_rank_later_is_the_same_as_from_the_start(log, max_rank):
     shallow = count(log).restrict(max_rank=max_rank)
-    assert contents(shallow) == tallies(log, 100, HASHES, max_rank)[:4]
+    assert contents(shallow) == tallies(log, 100, HASHES, max_rank)[:5]
     assert shallow.max_rank == max_rank
     assert shallow.funnel == count(log).funnel
 
@@ -201,9 +226,15 @@ def test_a_smaller_max_rank_later_is_the_same_as_from_the_start(log, max_rank):
 @quick
 @given(logs, st.sampled_from(RANKS[:-1]))
 def test_a_smaller_max_rank_drops_the_cells_of_deeper_ranks(log, max_rank):
-    whole = tallies(log, 2, HASHES)[1]
-    kept = {key: w for key, w in whole.items() if max(key[2], key[3]) <= max_rank}
-    assert contents(count(log, 2).restrict(max_rank=max_rank))[1] == kept
+    _, compared, held, *_ = tallies(log, 2, HASHES)
+    shallow = count(log, 2).restrict(max_rank=max_rank)
+    assert contents(shallow)[1:3] == (
+        {key: w for key, w in compared.items() if max(key[2], key[3]) <= max_rank},
+        {key: n for key, n in held.items() if key[1] <= max_rank},
+    )
+    assert shallow.n_held == sum(
+        n for key, n in held.items() if key[1] <= max_rank and "first" in key
+    )
 
 
 @quick
@@ -215,7 +246,7 @@ def test_strict_is_two_appearances_at_two_ranks_with_one_click(log, max_shown):
         if len(shown) == 2 and shown[0][0] != shown[1][0] and shown[0][1] != shown[1][1]
     ]
     strict = count(log, max_shown).restrict(strict=True)
-    assert contents(strict)[:2] == tallies(two, 100, HASHES)[:2]
+    assert contents(strict)[:3] == tallies(two, 100, HASHES)[:3]
     assert strict.n_pairs == strict.n_clicks == len(two)
 
 
@@ -226,8 +257,26 @@ def test_segments_are_selected_by_value(log, wanted, max_shown):
     present = [segment for (segment,) in counts.segments if segment in wanted]
     chosen = counts.restrict(segments=present)
     of_wanted = [pair for pair in log if pair[0] in wanted]
-    assert contents(chosen) == tallies(of_wanted, max_shown, HASHES)[:4]
+    *expected, funnel = tallies(of_wanted, max_shown, HASHES)
+    assert contents(chosen) == tuple(expected)
+    assert (chosen.n_pairs, chosen.n_clicks) == (funnel.used.pairs, funnel.used.clicks)
     assert chosen.segments == tuple((segment,) for segment in present)
+
+
+@quick
+@given(st.lists(st.tuples(logs, st.booleans()), min_size=1, max_size=4), st.integers(0, 9))
+def test_a_sum_knows_no_more_of_much_shown_pairs_than_its_parts(parts, seed):
+    """A file of format 1 is like counts with comparisons and nothing held."""
+    days = [
+        count(log, 2) if known else replace(count(log, 2), held=Held.empty())
+        for log, known in parts
+    ]
+    whole = count([pair for log, _ in parts for pair in log], 2)
+    if not all(day.held_known for day in days):
+        whole = replace(whole, held=Held.empty())
+    random.Random(seed).shuffle(days)
+    assert same(merge(days), whole)
+    assert same(reduce(add, days), whole)
 
 
 @quick

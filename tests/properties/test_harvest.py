@@ -90,13 +90,13 @@ def count(rows, options, size=None):
 
 def shapes(counts):
     """All of the counts but the buckets, which depend on the query's text."""
-    pairs, comparisons, impressions, clicks = contents(counts)
+    pairs, comparisons, held, impressions, clicks = contents(counts)
     listed, compared = Counter(), Counter()
     for (segment, _, codes), n in pairs.items():
         listed[segment, codes] += n
     for (segment, _, *cell), weight in comparisons.items():
         compared[segment, *cell] += weight
-    return listed, compared, impressions, clicks, counts.funnel
+    return listed, compared, held, impressions, clicks, counts.funnel
 
 
 @settings(max_examples=25, deadline=None)

@@ -1,4 +1,4 @@
-"""The paper's table at a size that fits a test, and real features."""
+"""The paper's table, small; what fixed ranks tell; and real features."""
 
 import json
 import os
@@ -6,24 +6,35 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rank.clicklogs import frame, matrix, power
 
 from rankdrift.errors import BadLog, BadOption
-from rankdrift.reproduce.real_features import judge, read_svmlight, reproduce_real
-from rankdrift.reproduce.table import PAPER, Size, is_ours_better, reproduce_table, save_table
+from rankdrift.matrix import Matrix
+from rankdrift.rank.auc import auc
+from rankdrift.reproduce.fixed_ranks import expected_auc, slopes
+from rankdrift.reproduce.real_features import as_text, judge, read_svmlight, reproduce_real
+from rankdrift.reproduce.table import (
+    PAPER,
+    SIZES,
+    Size,
+    is_ours_better,
+    reproduce_table,
+    save_table,
+)
 
 DATA = os.environ.get("RANKDRIFT_DATA")
-TINY = Size(2_500, 600, 1_000_000, 200_000, 700, bootstrap=200, trees=40)
 
 
 def test_ours_beats_biased_by_the_truth(tmp_path):
-    """The order of models, at a sixteenth of the paper's size (seeds 1, 2 and 3 agree).
-
-    With 1,500 searches none of the three is significant: this guards the order, it is no evidence.
-    """
-    found = reproduce_table(size=TINY, seeds=(2,), models=("biased", "ours"), threads=1)
+    """`rankdrift reproduce table --small`, of which two models are needed for their order."""
+    found = reproduce_table(size="small", models=("biased", "ours"), threads=1)
     assert is_ours_better(found)
     (run,) = found.runs
-    assert run.comparison.data["searches"] == TINY.test
+    assert run.comparison.data["searches"] == SIZES["small"].test
+    # Fixed ranks show it only where the rank says nothing of relevance.
+    assert found.expected("ours", "mixed")[0] > 0 > found.expected("ours", "shown")[0]
+    alone, given_features = run.fixed_ranks.slopes
+    assert alone < 0 < given_features
     biased, ours = (found.measure("true NDCG", model)[0] for model in ("biased", "ours"))
     assert 0.75 < biased < ours < 1
     drawn = found.plot().chart.data.values
@@ -39,6 +50,35 @@ def test_ours_beats_biased_by_the_truth(tmp_path):
     assert r"$\pm$" in (tmp_path / "t.tex").read_text()
     with pytest.raises(BadOption, match=r"not '\.doc'"):
         save_table(found, tmp_path / "t.doc")
+
+
+def test_expected_auc_is_the_mean_over_draws_of_clicks():
+    table = frame(searches=400, size=3)
+    rows, p = matrix(table, ("f_1",)), power(3)
+    score = table["f_1"].to_numpy() + table["f_3"].to_numpy()
+    rng, drawn = np.random.default_rng(5), []
+    chance = rows.relevance * p[rows.rank - 1]
+    for _ in range(400):
+        click = rng.random(len(rows)) < chance
+        at = [rows.rank == rank for rank in (1, 2)]
+        drawn.append(np.average([auc(score[a], click[a]) for a in at],
+                                weights=[chance[a].sum() for a in at]))  # fmt: skip
+    error = np.std(drawn) / np.sqrt(len(drawn))
+    # Four standard errors, and what 400 results compared with themselves may add.
+    assert expected_auc(rows, score, p) == pytest.approx(np.mean(drawn), abs=4 * error + 1 / 400)
+
+
+def test_slopes_tell_rank_from_features():
+    """Further up the feature is larger, and relevance less than the feature says."""
+    rng = np.random.default_rng(0)
+    rank = np.tile(np.arange(1, 41), 50)
+    x = rng.normal(size=len(rank)) - np.log(rank)
+    logit = x + 0.5 * np.log(rank)
+    z = 1 / (1 + np.exp(-logit))
+    rows = Matrix.from_arrays(x[:, None], rank=rank, click=z > 2, query=rank * 0, relevance=z)
+    alone, given_features = slopes(rows)
+    assert alone == pytest.approx(-0.5, abs=0.1)  # noise of 2,000 rows
+    assert given_features == pytest.approx(0.5, abs=1e-4)  # features are 32 bits
 
 
 def test_the_papers_numbers_are_the_papers():
@@ -86,3 +126,4 @@ def test_real_features_with_simulated_clicks():
     assert set(found) == {"shown", "biased", "ours", "oracle", "labels"}
     for model in ("biased", "ours", "oracle", "labels"):
         assert found[model][0] > chance + 0.05
+    assert as_text(found).splitlines()[2].split() == ["biased", f"{found['biased'][0]:.4f}"]

@@ -14,6 +14,7 @@ from rankdrift import read_log
 from rankdrift.errors import BadLog, BadOption, MissingExtra, NotIdentified
 from rankdrift.matrix import Matrix
 from rankdrift.rank import ranker as ranker_module
+from rankdrift.rank import training
 from rankdrift.rank.gains import fingerprint, ideal_dcg, weigh
 from rankdrift.rank.measures import measures
 from rankdrift.rank.ranker import SKETCH, Ranker, plain_names, shared_queries, sketch
@@ -71,6 +72,31 @@ def test_first_leaves_are_those_of_brute_force_delta_dcg(backend, given):
         inside = scores == value
         assert len(np.unique(rows.search[inside])) > 10
         expected = -0.1 * g[inside].sum() / h[inside].sum() / CURVATURE[backend]
+        assert value == pytest.approx(expected, rel=SINGLE, abs=SINGLE * np.abs(leaves).max())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_norm_damps_searches_that_pull_much(backend):
+    """While all scores are equal: by log2(1 + S) / S, S the pull of all pairs, in NDCG."""
+    rows = uneven().only_clicked().shuffled(SEED)
+    gain = np.where(rows.click, rows.rank**0.7, 0.0)
+    g, h = lambdas(gain, rows.starts)
+    # At equal scores a pair pulls with half its change of DCG, and h is a quarter of it, twice.
+    pull = 2 * np.bincount(rows.search, h) / ideal(gain, rows.starts)
+    factor = (np.log2(1 + pull) / pull)[rows.search]
+    small = {"lightgbm": {"min_sum_hessian_in_leaf": 0}, "xgboost": {"min_child_weight": 0}}
+    found = train(
+        uneven(), propensities=curve(power(45)), trees=1, min_rows=1, backend=backend, norm=True,
+        params=small[backend], threads=1, seed=SEED,
+    )  # fmt: skip
+    assert found.options["norm"]
+    scores = found.predict(rows)
+    leaves = np.unique(scores)
+    assert len(leaves) >= 4
+    for value in leaves:
+        inside = scores == value
+        expected = -0.1 * (g * factor)[inside].sum() / (h * factor)[inside].sum()
+        expected /= CURVATURE[backend]
         assert value == pytest.approx(expected, rel=SINGLE, abs=SINGLE * np.abs(leaves).max())
 
 
@@ -237,6 +263,18 @@ def test_validation_by_share_and_shared_queries_are_told():
     assert any("100% of the validation queries are training queries" in t for t in told)
 
 
+def test_long_lists_are_told_of_before_they_take_their_time(monkeypatch):
+    rows, told = matrix(frame(searches=40, size=12)), []
+    lists = rows.only_clicked().n_searches
+    train(rows, trees=2, say=told.append, threads=1)
+    assert not any("pairs" in t for t in told)
+    monkeypatch.setattr(training, "PAIRS_A_SECOND", 1)
+    train(rows, trees=2, say=told.append, threads=1)
+    pairs = lists * 12**2 // 2
+    assert f"up to 12 results have {pairs:,} pairs" in told[-1]
+    assert f"about {2 * pairs / 60:,.0f} minutes" in told[-1] and "--max-rank" in told[-1]
+
+
 def test_a_log_is_read_with_its_features_and_propensities_from_a_file(tmp_path):
     table = frame()
     curve(power(12)).save(tmp_path / "p.json")
@@ -285,6 +323,7 @@ def test_bad_rows_are_explained():
      ({"clip": 2}, "no prop"), ({"backend": "lightgmb"}, "Did you mean 'lightgbm'"),
      ({"early_stopping": 5}, "validation="),
      ({"params": {"label_gain": [1]}}, "may not set"), ({"params": {"num_leaves": 3}}, "leaves="),
+     ({"params": {"lambdarank_norm": True}}, "norm="),
      ({"params": {"max_bin": -1}}, "LightGBM refuses"), ({"seed": -1}, "seed"),
      ({"beyond": "x"}, "beyond must"), ({"validation": 2.0}, "between 0 and 1")],
 )  # fmt: skip

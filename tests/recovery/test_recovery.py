@@ -12,6 +12,9 @@ from rankdrift.baselines.ratio import ratio
 from rankdrift.simulate import pairs
 
 SEEDS = 16
+# Squared errors of 64 such worlds are 0.77 of those claimed; the first 16 of them happen to be
+# lucky, with 0.26.
+MORE_SEEDS = {"heads": 32}
 RANKS = 40
 KNOTS = np.array([1, 2, 4, 8, 20, 40])
 # Standard errors that the mean of SEEDS ratios may be off.
@@ -45,7 +48,7 @@ def world(kind, seed):
 
 
 def found(kind, **options):
-    made = (world(kind, seed) for seed in range(SEEDS))
+    made = (world(kind, seed) for seed in range(MORE_SEEDS.get(kind, SEEDS)))
     return [Case(estimate(w.counts, **options), np.log(w.propensities)) for w in made]
 
 

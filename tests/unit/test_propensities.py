@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from unit.curve_example import DEVICES, by_device, hand, small_counts
 from worlds import listed
 
-from rankdrift.counts import Counts
+from rankdrift.counts import Counts, Held
 from rankdrift.errors import BadCounts, BadOption, BadPropensities, NotIdentified
 from rankdrift.estimation import estimate
 from rankdrift.propensities import Propensities
@@ -125,24 +125,39 @@ def test_a_curve_without_errors_has_no_interval():
 
 
 def test_pairs_and_clicks_are_counted_and_not_weighed():
-    """Pairs held as comparisons are told apart: their clicks by rank are not known."""
+    """Those of pairs held as comparisons too, and by segment."""
     rows = [(((1, c), (2, 1 - c)), b, 3) for b in range(8) for c in (0, 1)]
     rows += [(((1, 1), (2, 1), (2, 0)), b, 2) for b in range(8)]
     long = [(((1, 1), (1, 1), (2, 0), (2, 1)), b, 5) for b in range(8)]
+    long += [(((1, 0), (2, 0), (2, 1 - c), (3, c)), b, 1) for b in range(8) for c in (0, 1)]
     every = estimate(listed(rows, max_shown=3))
     assert every.pairs.tolist() == [48 + 16, 48 + 16]
     assert every.clicks.tolist() == [24 + 16, 24 + 16]
-    assert "compared" not in every.provenance
     single = estimate(listed(rows, max_shown=3), clicks="single")
     assert (single.pairs.tolist(), single.clicks.tolist()) == ([48, 48], [24, 24])
-    both = estimate(listed(rows + long, max_shown=3))
-    assert (both.pairs.tolist(), both.clicks.tolist()) == ([64, 64], [40, 40])
-    told = both.provenance["compared"]
-    assert (told["pairs"], told["clicks"]) == (40, 120)
-    # c_a n_b / (m - 1): 2 · 2 / 3 for rank 1 over 2, and 1 · 2 / 3 the other way.
-    assert told["weight"] == pytest.approx(40 * (4 + 2) / 3, rel=1e-6)
-    assert both.summary()["compared"] == told
-    assert "count as 80 clicks" in both._repr_html_()
+    for max_shown in (2, 3, 4):  # whether listed or held
+        counts = listed(rows + long, max_shown=max_shown)
+        both = estimate(counts)
+        assert both.pairs.tolist() == [64 + 40 + 16, 64 + 40 + 16, 16]
+        assert both.clicks.tolist() == [40 + 80, 40 + 40 + 8, 8]
+        assert both.clicks.sum() == counts.n_clicks == both.provenance["counts"]["clicks"]
+        single = estimate(counts, clicks="single")
+        assert single.pairs.tolist() == [48 + 16, 48 + 16, 16]
+        assert single.clicks.tolist() == [24, 24 + 8, 8]
+    of_each = [(*row, 0) for row in rows] + [(*row, 1) for row in long]
+    split = listed(of_each, max_shown=3, names=("app", "web"))
+    by = estimate(split, by="device", errors="model")
+    assert by.segment("web", leaning=False).pairs.tolist() == [40 + 16, 40 + 16, 16]
+    assert by.segment("web", leaning=False).clicks.tolist() == [80, 40 + 8, 8]
+
+
+def test_pairs_and_clicks_of_old_counts_are_those_listed():
+    rows = [(((1, c), (2, 1 - c)), b, 3) for b in range(8) for c in (0, 1)]
+    long = [(((1, 1), (1, 1), (2, 0), (2, 1)), b, 5) for b in range(8)]
+    old = replace(listed(rows + long, max_shown=3), held=Held.empty())
+    found = estimate(old)
+    assert (found.pairs.tolist(), found.clicks.tolist()) == ([48, 48], [24, 24])
+    assert np.array_equal(found.log_p, estimate(listed(rows + long, max_shown=3)).log_p)
 
 
 def test_a_curve_without_errors_has_no_interval_in_the_table():

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.baselines.assembled import About, Evidence, finish, place_of
+from rankdrift.baselines.assembled import ENOUGH_CLICKS, About, Evidence, finish, place_of
 from rankdrift.baselines.click_rates import NO_CLICKS
 from rankdrift.baselines.strata import Floats, Places, not_converged, solve_factor
 from rankdrift.errors import BadOption, NoUsablePairs
@@ -29,13 +29,15 @@ from rankdrift.rank.ranker import library
 # What LightGBM keeps of a value and of a row, and what a round of EM keeps of a row, in bytes.
 _VALUE, _ROW = 1, 100
 _LEAST = np.float32(1e-6)  # chance of a miss
-_LONGEST = 4.0  # times a step of EM
+_LONGEST = 10.0  # times a step of EM
+_SLOWEST = 0.02  # of what is left, a round
+_FEW_ROWS = 50_000  # threads would wait for each other longer than they work
 
 
 @dataclass(frozen=True)
 class Options:
-    """trees a round, leaves a tree, rounds at most; tolerance: the change of log p at which it
-    stops, relative to the reference, root of the mean square over clicks."""
+    """trees a round, leaves a tree, rounds at most; tolerance: how far log p may still have to go,
+    relative to the reference, root of the mean square over clicks."""
 
     trees: int = 40
     leaves: int = 31
@@ -46,11 +48,13 @@ class Options:
     threads: int | None = None
 
     def params(self) -> dict[str, Any]:
-        """For LightGBM; the same trees in every run."""
+        """For LightGBM; the same trees in every run. The curvature of a leaf is what its rows tell
+        of z, in clicks."""
         return {
             "objective": "none", "metric": "none", "num_leaves": self.leaves,
             "learning_rate": self.learning_rate, "seed": self.seed, "deterministic": True,
             "force_row_wise": True, "verbosity": -1, "num_threads": self.threads or 0,
+            "min_sum_hessian_in_leaf": ENOUGH_CLICKS,
         }  # fmt: skip
 
 
@@ -66,9 +70,11 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
+    """log_p (R,), the log-likelihood by round, and how far log p still had to go."""
+
     log_p: Floats
     path: tuple[float, ...]
-    change: float
+    ahead: float
 
 
 def regression_em(
@@ -87,13 +93,14 @@ def regression_em(
 ) -> Propensities:
     """Propensities by regression EM, from rows with features (`rankdrift.read_matrix`).
 
-    Starts at the click rates by rank; each round boosts `trees` trees; stops when log p moves by
-    less than `tolerance`, and raises NotConverged, with what there was, after `rounds`. Too few
+    Starts at the click rates by rank; each round boosts `trees` trees; stops when log p has less
+    than `tolerance` to go, and raises NotConverged, with what there was, after `rounds`. Too few
     trees leave relevance to the rank, and the curve is too steep; too many take chance for
-    relevance, and it is too flat. Intervals come
-    from `bootstrap` refits with queries reweighted, from where the estimate is: each costs a few
-    rounds; 0 gives none. `say` is told the memory needed before it is taken.
+    relevance, and it is too flat. Intervals come from `bootstrap` refits with queries reweighted,
+    from where the estimate is: each costs a few rounds; 0 gives none. `say` is told the memory
+    needed before it is taken.
     """
+    threads = threads or (1 if len(matrix) < _FEW_ROWS else None)
     options = Options(trees, leaves, learning_rate, rounds, tolerance, seed, threads)
     _check(options, bootstrap)
     lgb = library("lightgbm")
@@ -111,7 +118,7 @@ def regression_em(
     fit = _alternate(lgb, data, rows, np.log(clicks / shown), ones, place, options)
     told = {
         **about.provenance, "trees": trees, "rounds": len(fit.path), "seed": seed,
-        "path": list(fit.path), "change": fit.change, "bootstrap": bootstrap,
+        "path": list(fit.path), "change": fit.ahead, "bootstrap": bootstrap,
     }  # fmt: skip
     about = replace(about, log_likelihood=fit.path[-1], provenance=told)
     drawn = np.empty((bootstrap, len(ranks)))
@@ -137,17 +144,19 @@ def bucket_weights(samples: int, buckets: int, seed: int) -> Floats:
 def _alternate(
     lgb: Any, data: Any, rows: _Rows, start: Floats, weight: Any, place: int, options: Options
 ) -> _Fit:
-    """z for p, p for z, until p is still.
+    """z for p, p for z, until next to nothing is left to go.
 
-    Steps in the same direction are lengthened, those that go back and forth shortened: the ones
-    are a slow climb, the others trees that split now here, now there.
+    What is left is extrapolated, for EM creeps: where a step leaves the share `left` of the last
+    one, steps like it would add up to 1 / (1 - left) times as much. That far it goes at once.
+    Where trees split now here, now there, steps go back and forth, and become shorter. Two rounds
+    must say that it is done, for what creeps is hidden at first by what does not.
     """
     log_p = np.minimum(start - start.max(), 0.0)
     click, miss = weight * rows.click, weight * ~rows.click
     clicks = np.bincount(rows.rank, click, minlength=rows.ranks)
     level = _log_odds(click.sum() / float(weight @ np.exp(log_p)[rows.rank]))
     path: list[float] = []
-    last, length = np.zeros(rows.ranks), 1.0
+    last, reach, ahead, done = np.zeros(rows.ranks), 1.0, np.inf, False
     for _ in range(options.rounds):
         log_z = np.log(_boost(lgb, data, rows, np.exp(log_p), weight, level, options))
         found = np.minimum(solve_factor(rows.rank, rows.ranks, log_z, click, miss), 0.0)
@@ -155,14 +164,17 @@ def _alternate(
         path.append(float(click @ np.log(chance) + miss @ np.log1p(-chance)))
         move = found - log_p
         off = (move - move[place]) * np.sqrt(clicks / clicks.sum())
-        along = float(off @ last) / max(float(np.linalg.norm(off) * np.linalg.norm(last)), 1e-300)
-        length = min(1.5 * length, _LONGEST) if along > 0.5 else length / 2 if along < 0 else length
-        change = float(np.linalg.norm(off))
-        if length * change < options.tolerance:
-            return _Fit(found, tuple(path), change)
-        log_p, last = np.minimum(log_p + length * move, 0.0), off
+        if len(path) > 1:
+            left = float(off @ last) / max(float(last @ last), 1e-300)
+            reach /= max(1 - left, _SLOWEST)
+            ahead = reach * float(np.linalg.norm(off))
+            before, done = done, ahead < options.tolerance
+            if before and done:
+                return _Fit(np.minimum(log_p + reach * move, 0.0), tuple(path), ahead)
+            reach = min(reach, _LONGEST)
+        log_p, last = np.minimum(log_p + reach * move, 0.0), off
     raise not_converged(
-        f"Propensities still moved by {length * change:.2%} after {options.rounds} rounds of EM "
+        f"Propensities still had {ahead:.2%} to go after {options.rounds} rounds of EM "
         f"(tolerance {options.tolerance:.2%}).", log_p - log_p[place], path,
     )  # fmt: skip
 
@@ -219,11 +231,17 @@ def _look(
     shown = np.bincount(matrix.rank - 1, minlength=size)
     if not clicks.any():
         raise NoUsablePairs(f"There is not a single click in {len(matrix):,} rows.")
+    if clicks.sum() < 2 * ENOUGH_CLICKS:
+        raise NoUsablePairs(
+            f"{clicks.sum()} clicks in {len(matrix):,} rows are too few to learn relevance from: a "
+            f"tree with two leaves needs {2 * ENOUGH_CLICKS}. Add days."
+        )
     keep = np.asarray(clicks.any(axis=0))
     gaps = dict.fromkeys((np.flatnonzero(~keep & (shown > 0)) + 1).tolist(), NO_CLICKS)
     inside = keep[matrix.rank - 1]
     rank = (np.cumsum(keep) - 1)[matrix.rank[inside] - 1]
     _refuse_constant(matrix)
+    _refuse_ranks(matrix)
     rows = _Rows(rank, matrix.click[inside], bucket[inside], int(keep.sum()))
     about = About(
         "regression EM", reference, parameters=None, gaps=gaps,
@@ -241,6 +259,30 @@ def _refuse_constant(matrix: Matrix) -> None:
             "varies, so they tell nothing of relevance, and EM would give the click rates back. "
             "Name features that say how good a result is."
         )
+
+
+def _refuse_ranks(matrix: Matrix) -> None:
+    """A feature with few values, each seen at one rank only, tells the rank: then p z is the same
+    for any p with a z to match."""
+    some = slice(0, _FEW_ROWS)
+    for place, feature in enumerate(matrix.features):
+        if _tells(matrix.x[some, place], matrix.rank[some]) and _tells(
+            matrix.x[:, place], matrix.rank
+        ):
+            raise BadOption(
+                f"The feature {feature.name!r} tells the rank of every result, so nobody can say "
+                "what of a click is due to the one and what to the other. Leave it out, or add "
+                "days or traffic from another ranker, whose order differs."
+            )
+
+
+def _tells(values: NDArray[np.float32], rank: NDArray[np.int32]) -> bool:
+    known, value = np.unique(values, return_inverse=True)
+    low, high = np.full(len(known), rank.max()), np.zeros(len(known), np.int32)
+    np.minimum.at(low, value, rank)
+    np.maximum.at(high, value, rank)
+    few = len(known) <= 2 * int(rank.max())
+    return bool(few and (low == high).all() and low.min() < low.max())
 
 
 def _dataset(lgb: Any, matrix: Matrix, inside: NDArray[np.bool_], options: Options) -> Any:
@@ -263,7 +305,7 @@ def _bytes(rows: int, features: int) -> int:
 
 
 def _check(options: Options, bootstrap: int) -> None:
-    for name, least in (("trees", 1), ("leaves", 2), ("rounds", 2)):
+    for name, least in (("trees", 1), ("leaves", 2), ("rounds", 3)):
         if getattr(options, name) < least:
             raise BadOption(f"{name} must be {least} or more, not {getattr(options, name)}.")
     if bootstrap and bootstrap < 5:

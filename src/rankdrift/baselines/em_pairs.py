@@ -10,7 +10,7 @@ long the log. It needs pairs shown many times.
 
 from rankdrift.baselines.assembled import ONE_BUCKET, About, Evidence, assemble, place_of
 from rankdrift.baselines.strata import Strata, climb, leave_out_buckets
-from rankdrift.errors import NoUsablePairs
+from rankdrift.errors import NotIdentified, NoUsablePairs
 from rankdrift.propensities import Propensities
 
 LOOSE = "the likelihood is the same for a range of propensities there: pairs were shown too rarely"
@@ -42,6 +42,13 @@ def em(pairs: Strata, *, reference: int = 1) -> Propensities:
     )  # fmt: skip
     told = ~fit.loose
     place_of(reference, data.ranks[told], gaps)
+    if told.sum() < 2:
+        raise NotIdentified(
+            f"Rank {reference} can be compared with no other: no clicked pair that was shown there "
+            "was shown elsewhere too, or too rarely. With one ranker whose order never changes, "
+            "what is due to a doc and what to its rank cannot be told apart. Add days or traffic "
+            "from another ranker, or use features (regression EM)."
+        )
     evidence = Evidence(data.appearances(), clicks[:, keep]).at(told)
     moves = leave_out_buckets(data, fit)[:, told]
     return assemble(data.ranks[told], fit.log_p[told], moves, evidence, about)

@@ -21,7 +21,8 @@ class Ratio(Interval):
 
     pairs: listed pairs with a click that appeared at both ranks; clicks_i, clicks_j: theirs at
     each; left_out: pairs held as comparisons, which may have appeared at both but do not tell
-    their clicks per impression (None where restricted counts no longer know how many).
+    their clicks per impression (None where restricted counts of an older
+    rankdrift do not know how many).
     """
 
     std_error: float  # of the log of the ratio
@@ -60,12 +61,11 @@ def ratio(counts: Counts, i: int, j: int, level: float = 0.95) -> Ratio:
     for side, each in enumerate(per_impression):
         sums[side] = np.bincount(counts.pairs.bucket[both], each, minlength=counts.buckets)
     pairs, (clicks_i, clicks_j) = int(times.sum()), (clicks[:, both] @ times).tolist()
-    left_out = counts.n_pairs - counts.pairs.total.pairs if counts.whole else None
     _refuse_few(counts, i, j, (pairs, clicks_i, clicks_j), sums)
     log, error, df = _jackknife(sums)
     reach = t_quantile(level, df) * error
     low, value, high = (float(np.exp(log + off)) for off in (-reach, 0.0, reach))
-    return Ratio(value, low, high, level, error, df, pairs, clicks_i, clicks_j, left_out)
+    return Ratio(value, low, high, level, error, df, pairs, clicks_i, clicks_j, counts.n_held)
 
 
 def _jackknife(sums: Floats) -> tuple[float, float, float]:

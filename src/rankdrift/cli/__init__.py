@@ -30,7 +30,7 @@ VERBS = {
     "harvest": ("harvest", "Count a log: big log in, small file of counts out."),
     "merge": ("counts", "Add counts up: a month is the sum of its days."),
     "counts": ("counts", "Show what is in a file of counts."),
-    "estimate": ("estimate", "Estimate propensities, with intervals, from counts or a log."),
+    "estimate": ("estimate", "Estimate propensities from counts or a log."),
     "diagnose": ("estimate", "Check whether the assumptions behind them hold."),
     "compare": ("compare", "Estimate the same curve by several methods, side by side."),
     "train": ("train", "Train a ranker on clicks worth 1 / propensity each."),
@@ -40,7 +40,7 @@ VERBS = {
     "sql": ("warehouse", "Print the harvest as SQL, to run in a warehouse."),
     "import-counts": ("warehouse", "Take in the result of that SQL."),
     "simulate": ("simulate", "Make up data whose true propensities are known."),
-    "reproduce": ("reproduce", "Make the paper's figures and table anew, from simulated data."),
+    "reproduce": ("reproduce", "Make the paper's figures and table anew."),
 }
 
 
@@ -87,9 +87,17 @@ def rankdrift() -> None:
          |                                       |  +--merge--> counts of all days
          +--sql--> your warehouse --import-counts+
          |
+         +--compare--> what do other methods say?
          +--train, with propensities--> ranker --evaluate--> did it help?
 
         all that was found --report--> one page
+
+    \b
+        log           a row a result shown: query, doc, rank (1: top), click, day
+        pair          a query and a doc on a day; two ranks and a click make it usable
+        counts        all that the estimate needs of a log, in a small file
+        propensities  how likely each rank is looked at, compared with rank 1;
+                      a click is worth 1 / propensity
 
     \b
     Begin with one of these:
@@ -97,9 +105,9 @@ def rankdrift() -> None:
         rankdrift inspect 'logs/*.parquet'            your log, nothing written
         rankdrift harvest 'logs/*.parquet' -o counts.parquet
 
-    `rankdrift VERB --help` says more. Results go to stdout, talk to stderr; every verb takes
-    --json and --quiet. Exit code 0 is good, 1 means that the data will not do, 2 that the request
-    would not.
+    `rankdrift VERB --help` says more. Results go to stdout; talk goes to stderr, and ends with the
+    next command to try. Every verb takes --json and --quiet. Exit code 0 is good, 1 means that the
+    data will not do, 2 that the request would not.
     """
 
 
@@ -113,30 +121,62 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 def run(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    words = list(sys.argv[1:] if args is None else args)
     try:
-        code = rankdrift.main(args, prog_name="rankdrift", standalone_mode=False)
+        code = rankdrift.main(words, prog_name="rankdrift", standalone_mode=False)
         return int(code or GOOD)
     except click.ClickException as error:
-        error.show()
-        return WRONG
+        return _refuse(error, words)
     except RankdriftError as error:
-        return STOPPED if _interrupted(error) else _fail(printable(str(error)))
+        return STOPPED if _interrupted(error) else _fail(printable(str(error)), words)
     except (click.Abort, KeyboardInterrupt):
         return _stopped()
     except SystemExit:
         return GOOD  # click's way to go when the reader of its help has gone
     except OSError as error:
-        return _fail(printable(str(error)))
+        return _fail(printable(str(error)), words)
     except Exception as error:
         if _interrupted(error):
             return _stopped()
         traceback.print_exc()
-        return _fail("That was a defect of rankdrift, not of your data.", BROKEN)
+        write(sys.stderr, f"Error: {_DEFECT}\n\nNext: rankdrift --version\n")
+        return BROKEN
 
 
-def _fail(message: str, code: int = WRONG) -> int:
+_DEFECT = (
+    "That was a defect of rankdrift, not of your data. Report it, with the lines above and the "
+    "version."
+)
+
+
+def _fail(message: str, words: list[str]) -> int:
+    """Say what is wrong, and where to read on unless talk is not wanted."""
     write(sys.stderr, f"Error: {message}\n")
-    return code
+    if not {"-q", "--quiet"} & {*words}:
+        write(sys.stderr, f"\nNext: {_verb(words)} --help\n")
+    return WRONG
+
+
+def _refuse(error: click.ClickException, words: list[str]) -> int:
+    """What click would not take. Where a verb is missing, its message is the help."""
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+        error.show()
+        return WRONG
+    if isinstance(error, click.UsageError) and error.ctx:
+        write(sys.stderr, f"{error.ctx.get_usage()}\n\n")
+    return _fail(printable(error.format_message()), words)
+
+
+def _verb(words: list[str]) -> str:
+    """What was asked for, as far as it is known: `rankdrift simulate market`."""
+    context = click.Context(rankdrift, info_name="rankdrift")
+    for word in words:
+        group = context.command
+        found = group.get_command(context, word) if isinstance(group, click.Group) else None
+        if found is None:
+            break
+        context = click.Context(found, info_name=word, parent=context)
+    return context.command_path
 
 
 def _stopped() -> int:

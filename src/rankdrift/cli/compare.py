@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from rankdrift.cli.options import Sections, log_options, read
+from rankdrift.cli.options import Sections, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
@@ -77,7 +77,7 @@ def compare(
     screen.answer({**found.to_dict(), "chart": chart})
     if chart:
         screen.say("", f"The chart is in {chart}.")
-    screen.next("rankdrift", "estimate", *logs, "-o", "propensities.json")
+    screen.next("rankdrift", "estimate", *shorter(logs), *typed(options), "-o", "propensities.json")
     return 1 if found.left_out else 0
 
 

@@ -40,7 +40,7 @@ def merge(screen: Screen, files: tuple[str, ...], output: str) -> int:
     counts.save(output)
     show_counts(screen, counts, output, inputs=len(paths))
     screen.say("", f"{many(len(paths), 'file')} added up in {output}.")
-    return end(screen, counts, output)
+    return end(screen, counts, "counts", output)
 
 
 @click.command()
@@ -50,17 +50,15 @@ def counts(screen: Screen, file: str) -> int:
     """Show what is in a file of counts: its size, and what became of the log's rows.
 
     Exits with 1 if there is no usable pair in it.
+
+    \b
+        rankdrift counts counts.parquet
     """
     from rankdrift.counts import Counts
 
     found = Counts.load(file)
     show_counts(screen, found, file, options=dict(found.options), version=found.version)
-    if not found.n_pairs:
-        screen.say("", _NONE)
-    return 0 if found.n_pairs else 1
-
-
-_NONE = "There are no usable pairs in these counts. `rankdrift inspect LOG` tells why."
+    return end(screen, found, "estimate", file, "-o", "propensities.json")
 
 
 def find_counts(names: Sequence[str]) -> list[str]:
@@ -100,9 +98,11 @@ def show_counts(screen: Screen, counts: "Counts", file: str, **more: Any) -> Non
     screen.answer({**told, **more})
 
 
-def end(screen: Screen, counts: "Counts", output: str) -> int:
-    if not counts.n_pairs:
-        screen.say(_NONE)
-        return 1
-    screen.next("rankdrift", "counts", output)
-    return 0
+def end(screen: Screen, counts: "Counts", *command: str) -> int:
+    """Say what comes next: this command if there are pairs, else what tells why not."""
+    if counts.n_pairs:
+        screen.next("rankdrift", *command)
+        return 0
+    screen.say("", "There are no usable pairs in these counts. Looking at the log tells why.")
+    screen.next("rankdrift", "inspect", "LOG")
+    return 1

@@ -12,6 +12,7 @@ from rankdrift.cli.output import check_file
 from rankdrift.cli.screen import Screen, join, talking
 from rankdrift.errors import RankdriftError
 
+ROWS = 900_000
 # A small log needs few queries, each searched often, and many clicks to learn from.
 SHOP = ["--queries", "200", "--click-rate", "0.2"]
 DAYS, LATER_DAYS = 4, 2
@@ -23,8 +24,9 @@ SMALL = ["--max-rank", "40"]
 
 
 @click.command()
-@click.option("-o", "--output", default="demo", show_default=True, metavar="FOLDER")
-@click.option("--rows", default=900_000, show_default=True, metavar="N", help="Results shown.")
+@click.option("-o", "--output", default="demo", show_default=True, metavar="FOLDER",
+              help="Where all files go.")  # fmt: skip
+@click.option("--rows", default=ROWS, show_default=True, metavar="N", help="Results shown.")
 @click.option(
     "--seed", default=1, show_default=True, metavar="N", help="Another makes another log."
 )
@@ -35,6 +37,10 @@ def demo(screen: Screen, output: str, rows: int, seed: int) -> int:
     A small marketplace, four days to learn from and two to judge by, on web and mobile, with
     rankers before and after. What is typed is shown, so that it can be tried on a real log; the
     last step leaves a page, report.html, to open in a browser.
+
+    \b
+        rankdrift demo                            under demo/, in a minute or two
+        rankdrift demo --rows 100000 -o small     quicker, and less certain of everything
     """
     folder = Path(output)
     check_file(str(folder / "report.html"))
@@ -55,6 +61,8 @@ def demo(screen: Screen, output: str, rows: int, seed: int) -> int:
         page = folder / "report.html"
         screen.say("", f"Open {page} in a browser. With a log of your own, begin with:")
         screen.next("rankdrift", "inspect", "YOUR_LOG")
+    else:
+        screen.next("rankdrift", "demo", "--rows", str(max(ROWS, 2 * rows)), "-o", output)
     return max(code for code, name in zip(codes, done, strict=True) if name != "diagnose")
 
 

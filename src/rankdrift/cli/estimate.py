@@ -1,11 +1,12 @@
 """rankdrift estimate and rankdrift diagnose"""
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rankdrift.cli.counts import find_counts
-from rankdrift.cli.options import Sections, given, log_options, read
+from rankdrift.cli.options import Sections, given, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
@@ -97,7 +98,7 @@ def estimate(
     })  # fmt: skip
     if output:
         screen.say("", f"The propensities are in {output}.")
-    screen.next("rankdrift", "diagnose", *inputs)
+    screen.next("rankdrift", "diagnose", *shorter(inputs), *typed(options))
     return 0
 
 
@@ -113,6 +114,9 @@ def diagnose(
     """Check whether the assumptions behind the estimate hold on this data, and what to do if not.
 
     Each check gives a number, a verdict and advice. Exits with 1 if something serious fails.
+
+    \b
+        rankdrift diagnose counts.parquet
     """
     from rankdrift.diagnosis import SERIOUS, diagnose
     from rankdrift.report.curve_text import diagnosis_report
@@ -120,27 +124,40 @@ def diagnose(
     found = diagnose(counts_of(screen, inputs, options), curve=curve, reference=reference)
     screen.show(diagnosis_report(found))
     screen.answer(found.to_dict())
-    screen.next("rankdrift", "estimate", *inputs, "-o", "propensities.csv")
+    if all(map(os.path.exists, inputs)) and counts_files(inputs):
+        screen.next("rankdrift", "report", *inputs, "-o", "report.html")
+    else:
+        command = ("rankdrift", "estimate", *shorter(inputs), *typed(options))
+        screen.next(*command, "-o", "propensities.json")
     return 1 if found.verdict == SERIOUS else 0
+
+
+def counts_files(inputs: tuple[str, ...]) -> list[str]:
+    """The files of counts that these are; none if they are a log."""
+    from rankdrift.counts_files import read_metadata
+
+    try:
+        paths = find_counts(inputs)
+        read_metadata(paths[0])
+        return paths
+    except BadCounts:
+        return []
 
 
 def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) -> "Counts":
     """Counts from files of counts, or from a log that is harvested first."""
     from rankdrift.counts import Counts, merge
-    from rankdrift.counts_table import read_metadata
     from rankdrift.harvesting import harvest
 
-    try:
-        paths = find_counts(inputs)
-        read_metadata(paths[0])
-    except BadCounts:
+    paths = counts_files(inputs)
+    if not paths:
         log = read(inputs, options)
         if log.guessed:
             told = ", ".join(f"{role} = {name}" for role, name in log.guessed.items())
             screen.say(f"Guessed the columns: {told}.")
         with bar(screen, log) as progress:
             return harvest(log, progress=progress)
-    typed = [f"--{name.replace('_', '-')}" for name in given(options)]
-    if typed:
-        screen.say(f"Note: {', '.join(typed)} tell how to read a log; these are counts already.")
+    flags = [f"--{name.replace('_', '-')}" for name in given(options)]
+    if flags:
+        screen.say(f"Note: {', '.join(flags)} tell how to read a log; these are counts already.")
     return merge(Counts.load(path) for path in paths)

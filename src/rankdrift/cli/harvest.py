@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdrift.cli.options import Sections, log_options, read
+from rankdrift.cli.options import Sections, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, check_folder, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
@@ -60,10 +60,15 @@ def harvest(
     refuse_input(output, logs, options["format"])
     (check_folder if by else check_file)(output)
     _tell(screen, log)
-    typed = {"buckets": buckets, "max_shown": max_shown}
-    sizes = {name: value for name, value in typed.items() if value is not None}
-    if by:
-        return _by_day(screen, log, output, sizes)
+    given = {"buckets": buckets, "max_shown": max_shown}
+    sizes = {name: value for name, value in given.items() if value is not None}
+    code = (_by_day if by else _whole)(screen, log, output, sizes)
+    if code:
+        screen.next("rankdrift", "inspect", *shorter(logs), *typed(options))
+    return code
+
+
+def _whole(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> int:
     from rankdrift.harvesting import harvest
 
     with bar(screen, log) as progress:

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 
 import click
 
+from rankdrift.errors import BadOption, RankdriftError
 from rankdrift.log import Log, Names, read_log
 from rankdrift.reading import Rules
 
 ENGINE = ("engine", "master", "memory", "threads")
 NOT_TYPED = ("source", "session")  # LOG itself, and an object that only Python can pass
+LARGEST_RESULT = 100_000_000  # bytes: what is larger is a log, and takes long to look into
 
 
 class Told(NamedTuple):
@@ -135,7 +137,31 @@ def _names(typed: tuple[str, ...]) -> str | list[str] | None:
 
 
 def read(logs: Sequence[str], options: Mapping[str, Any]) -> Log:
-    return read_log(logs[0] if len(logs) == 1 else list(logs), **given(options))
+    try:
+        return read_log(logs[0] if len(logs) == 1 else list(logs), **given(options))
+    except RankdriftError as error:
+        if len(logs) == 1 and (told := _is_result(logs[0])):
+            raise BadOption(told) from error
+        raise
+
+
+def _is_result(path: str) -> str:
+    """Of what cannot be read as a log: that it is a result of rankdrift's own, and how to go on."""
+    from rankdrift.report.results import COUNTS, CURVE, gather
+
+    if not os.path.isfile(path) or os.path.getsize(path) > LARGEST_RESULT:
+        return ""
+    try:
+        ((_, kind),) = gather(path).given
+    except RankdriftError:
+        return ""
+    to_go_on = {
+        COUNTS: ("are", f"rankdrift estimate {path}"),
+        CURVE: ("are", f"rankdrift train LOG --propensities {path} -o ranker.txt"),
+    }
+    verb, command = to_go_on.get(kind, ("is a", f"rankdrift report {path} -o report.html"))
+    these = "These" if verb == "are" else "This"
+    return f"{path!r} is no log. {these} {verb} {kind}, made by rankdrift: try `{command}`."
 
 
 def typed(options: Mapping[str, Any]) -> list[str]:

@@ -1,5 +1,8 @@
 """rankdrift report"""
 
+import os
+from pathlib import Path
+
 import click
 
 from rankdrift.cli.output import check_file
@@ -12,7 +15,8 @@ from rankdrift.errors import BadOption
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where the page goes.")
 @click.option("--title", metavar="TEXT", help="What to call it.")
 @click.option("--queries/--no-queries", default=True, show_default=True,
-              help="Without, segments are numbered and no row condition is told.")  # fmt: skip
+              help="Show what the log says. With --no-queries segments are numbered, and row "
+              "conditions and reasons that may quote a row are left out.")  # fmt: skip
 @talking
 def report(
     screen: Screen, results: tuple[str, ...], output: str, title: str | None, queries: bool
@@ -21,7 +25,8 @@ def report(
 
     RESULTS are any files that rankdrift wrote: counts (which are diagnosed, and estimated from if
     there are no propensities), propensities, the JSON of compare and evaluate, the truth of a
-    simulation. The page needs neither a network nor anything else than a browser.
+    simulation. The page needs neither a network nor anything else than a browser. Names of files
+    and of columns are shown in any case.
 
     \b
         rankdrift report counts.parquet -o report.html
@@ -37,12 +42,28 @@ def report(
     screen.answer({"file": output, "results": given, "verdict": page.verdict})
     screen.show(*(f"{kind:22} {name}" for name, kind in page.results.given))
     screen.say("", f"The report is in {output}. Open it in a browser.")
+    screen.next(*_next(results, dict((kind, name) for name, kind in page.results.given)))
     return 0
 
 
-def _refuse_input(output: str, results: tuple[str, ...]) -> None:
-    from pathlib import Path
+def _next(results: tuple[str, ...], given: dict[str, str]) -> list[str]:
+    """Use the propensities; estimate them where they are missing."""
+    from rankdrift.report.results import COUNTS, CURVE
 
+    if CURVE in given:
+        curve = _typed(results, given[CURVE])
+        return ["rankdrift", "train", "LOG", "--propensities", curve, "-o", "ranker.txt"]
+    counts = _typed(results, given[COUNTS]) if COUNTS in given else "COUNTS"
+    return ["rankdrift", "estimate", counts, "-o", "propensities.json"]
+
+
+def _typed(results: tuple[str, ...], name: str) -> str:
+    """The path of the file of this name, given itself or with its folder."""
+    paths = [Path(path) / name if os.path.isdir(path) else Path(path) for path in results]
+    return str(next(path for path in paths if path.name == name and path.exists()))
+
+
+def _refuse_input(output: str, results: tuple[str, ...]) -> None:
     for name in results:
         given = Path(name)
         if given.exists() and Path(output).exists() and given.samefile(output):

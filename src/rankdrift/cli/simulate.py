@@ -36,7 +36,8 @@ def seeded(command: Any) -> Any:
 
 
 @simulate.command()
-@click.option("-o", "--output", default="market", show_default=True, metavar="FOLDER")
+@click.option("-o", "--output", default="market", show_default=True, metavar="FOLDER",
+              help="Where the files go.")  # fmt: skip
 @click.option("--rows", default=1_000_000, show_default=True, metavar="N", help="Results shown.")
 @click.option("--days", default=4, show_default=True, metavar="N", help="A file each.")
 @click.option("--queries", default=500, show_default=True, metavar="N", help="To be searched for.")
@@ -73,9 +74,11 @@ def market(screen: Screen, output: str, **options: Any) -> int:
     category and aspects; items have prices that change, auctions that end and seasons; users
     search on the web and on mobile, with several sorts. Items drift between ranks as popularity
     changes and others are sold.
+
+    \b
+        rankdrift simulate market -o market/ --rows 100000 --queries 60
     """
     check_file(str(Path(output) / "truth.json"))
-    from rankdrift.cli.screen import join
     from rankdrift.simulate import market
 
     made = market(output, **options)
@@ -85,12 +88,12 @@ def market(screen: Screen, output: str, **options: Any) -> int:
         "folder": output, "files": days, "truth": str(made.truth), "rows": made.rows,
         "clicks": made.clicks, "options": options,
     })  # fmt: skip
-    command = [
+    screen.say("", f"The truth is in {made.truth}.")
+    screen.next(
         "rankdrift", "harvest", str(Path(output) / "*.parquet"),
         "--query", "keywords,category,aspects", "--same", "price", "--segment", "platform",
         "--day", "day", "--where", "sort = 'best_match' AND NOT auction", "-o", "counts.parquet",
-    ]  # fmt: skip
-    screen.say("", f"The truth is in {made.truth}.", f"Next: {join(command)}")
+    )  # fmt: skip
     return 0
 
 
@@ -150,6 +153,10 @@ def pairs(
 
     A pair's mean rank is uniform, its two ranks are normal around it, and clicks follow the
     position-based model. Only pairs at two ranks with a click count.
+
+    \b
+        rankdrift simulate pairs -o counts.parquet
+        rankdrift simulate pairs -o log.parquet --log --pairs 10000 --ranks 50
     """
     check_file(output)
     from rankdrift import simulate as made_up
@@ -195,6 +202,9 @@ def like(screen: Screen, file: str, truth: str | None, **options: Any) -> int:
     curve, and estimated, many times. What comes back shows bias, error and honesty of the
     intervals by block of ranks. Pairs are drawn independently of each other. Exits with 1 if the
     curve does not come back.
+
+    \b
+        rankdrift simulate like counts.parquet --replays 200
     """
     from rankdrift.counts import Counts
     from rankdrift.propensities import Propensities

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rankdrift.cli.options import Sections, log_options, read
+from rankdrift.cli.options import Sections, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
 
@@ -53,6 +53,7 @@ def split(names: str) -> list[str]:
 @click.option("--learning-rate", default=0.1, show_default=True, help="The shrinkage.")
 @click.option("--leaves", default=31, show_default=True, help="Of a tree, at most.")
 @click.option("--min-rows", default=20, show_default=True, help="In a leaf, at least (LightGBM).")
+@click.option("--norm", is_flag=True, help="Damp large gradients: not the paper's DCG any more.")
 @click.option("--validation", metavar="LOG|SHARE", help="Another log, or a share such as 0.1.")
 @click.option("--early-stopping", type=int, metavar="N", help="Stop N trees after the best.")
 @click.option("--backend", type=click.Choice(["lightgbm", "xgboost"]), default="lightgbm",
@@ -85,8 +86,8 @@ def train(
     refuse_input(output, logs, options.get("format"))
     from rankdrift.rank.training import train
 
-    own = ("trees", "learning_rate", "leaves", "min_rows", "early_stopping", "backend", "seed",
-           "clip", "beyond", "pool")  # fmt: skip
+    own = ("trees", "learning_rate", "leaves", "min_rows", "norm", "early_stopping", "backend",
+           "seed", "clip", "beyond", "pool")  # fmt: skip
     chosen = {name: options.pop(name) for name in own}
     options["threads"] = threads
     log = read(logs, options)
@@ -112,7 +113,7 @@ def train(
         "options": dict(ranker.options),
     })  # fmt: skip
     screen.say("", f"The model is in {output}, what is known about it in {output}.meta.json.")
-    screen.next("rankdrift", "evaluate", "TEST_LOG", "--model", output)
+    screen.next("rankdrift", "evaluate", "TEST_LOG", *typed(options), "--model", output)
     return 0
 
 
@@ -159,6 +160,13 @@ def export_training(
     for path in written:
         screen.text(str(path))
     screen.answer({"form": form, "files": [str(path) for path in written]})
+    if form == "lightgbm":
+        screen.next("lightgbm", f"config={written[-1]}")
+    else:  # the same model, to hold the other tool's against
+        curve = ["--propensities", propensities] if propensities else []
+        screen.next(
+            "rankdrift", "train", *shorter(logs), *typed(options), *curve, "-o", "ranker.txt"
+        )
     return 0
 
 

@@ -112,6 +112,9 @@ def import_counts(screen: Screen, result: str, output: str, format: str | None) 
 
     RESULT is what the warehouse exported, as CSV, JSON lines or Parquet: a file, a folder or a
     glob in quotes. Exits with 1 if there is no usable pair in it.
+
+    \b
+        rankdrift import-counts result.csv -o counts.parquet
     """
     from rankdrift.warehouse import import_counts
 
@@ -121,4 +124,4 @@ def import_counts(screen: Screen, result: str, output: str, format: str | None) 
     counts.save(output)
     show_counts(screen, counts, output)
     screen.say("", f"The counts are in {output}.")
-    return end(screen, counts, output)
+    return end(screen, counts, "counts", output)

@@ -1,5 +1,6 @@
 """From pairs to the table of counts, in the form that `counts_table` reads."""
 
+from rankdrift.counts_table import MARK
 from rankdrift.plan import Planner, Step
 from rankdrift.plan.pairs import same_pair
 from rankdrift.plan.rows import FATES
@@ -8,7 +9,8 @@ _USABLE = "c > 0 AND lowest < highest"
 
 
 def steps(p: Planner) -> list[Step]:
-    parts = [_pairs(p), _comparisons(p), _by_rank(p), *_totals(p), *_notes(p), *_days(p)]
+    cells = [_pairs(p), _comparisons(p), _held(p), _by_rank(p)]
+    parts = [*cells, *_totals(p), *_notes(p), *_days(p)]
     return [Step("result", "\nUNION ALL\n".join(parts), keep=True)]
 
 
@@ -36,7 +38,13 @@ def _group_by(p: Planner, *more: str, prefix: str = "") -> str:
 
 
 def _segments(p: Planner, prefix: str = "") -> dict[str, str]:
-    return {g: prefix + g for g in p.segments}
+    return {g: _marked(prefix + g) for g in p.segments}
+
+
+def _marked(segment: str) -> str:
+    """See `counts_table.MARK`."""
+    odd = f"{segment} = '' OR {segment} LIKE '{MARK}%'"
+    return f"CASE WHEN {odd} THEN concat('{MARK}', {segment}) ELSE {segment} END"
 
 
 def _pairs(p: Planner) -> str:
@@ -66,6 +74,20 @@ def _comparisons(p: Planner) -> str:
         f"JOIN cells AS b ON {same_pair(p, 'p', 'b')} AND a.rank <> b.rank\n"
         f"WHERE p.m > {p.max_shown}"
         + _group_by(p, "p.bucket", single, "a.rank", "b.rank", prefix="p.")
+    )
+
+
+def _held(p: Planner) -> str:
+    """Much-shown pairs by rank: n that have it as their first, pairs shown there, their clicks."""
+    single = "p.c = 1"
+    selected = row(
+        p, "held", **_segments(p, "p."), single=single, rank="a.rank",
+        n="sum(CASE WHEN a.rank = p.lowest THEN 1 ELSE 0 END)", clicks="sum(a.c)", pairs="count(*)",
+    )  # fmt: skip
+    return (
+        f"{selected}\nFROM pairs AS p JOIN cells AS a ON {same_pair(p, 'p', 'a')}\n"
+        f"WHERE p.m > {p.max_shown} AND p.c > 0 AND p.lowest < p.highest"
+        + _group_by(p, single, "a.rank", prefix="p.")
     )
 
 

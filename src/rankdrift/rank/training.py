@@ -18,16 +18,18 @@ from rankdrift.rank.gains import Beyond, as_propensities, fingerprint, weigh
 from rankdrift.rank.ranker import BACKENDS, Ranker, sketch
 from rankdrift.rank.trees import Lists, Settings, grow_lightgbm, grow_xgboost
 
+# What one processor compares; measured with both libraries, to tell how long it will take.
+PAIRS_A_SECOND = 4e8
 # Changing one of these would be another method.
 FIXED = (
-    "objective", "label_gain", "lambdarank_norm", "lambdarank_truncation_level", "sigmoid",
-    "ndcg_exp_gain", "lambdarank_pair_method", "lambdarank_num_pair_per_sample",
-    "lambdarank_normalization", "lambdarank_score_normalization", "metric", "eval_metric",
+    "objective", "label_gain", "lambdarank_truncation_level", "sigmoid", "ndcg_exp_gain",
+    "lambdarank_pair_method", "lambdarank_num_pair_per_sample", "metric", "eval_metric",
 )  # fmt: skip
 OWN = {
     "num_iterations": "trees", "n_estimators": "trees", "num_leaves": "leaves",
     "eta": "learning_rate", "learning_rate": "learning_rate", "max_leaves": "leaves",
-    "min_data_in_leaf": "min_rows",
+    "min_data_in_leaf": "min_rows", "lambdarank_norm": "norm",
+    "lambdarank_normalization": "norm", "lambdarank_score_normalization": "norm",
     "seed": "seed", "random_state": "seed", "num_threads": "threads", "nthread": "threads",
 }  # fmt: skip
 
@@ -42,6 +44,7 @@ def train(
     learning_rate: float = 0.1,
     leaves: int = 31,
     min_rows: int = 20,
+    norm: bool = False,
     clip: float | None = None,
     beyond: Beyond = "error",
     pool: bool = False,
@@ -60,6 +63,8 @@ def train(
     Without `propensities` every click is worth 1: the biased model. Those with segments are used
     by segment, or the `pool` of all. `clip` is the largest weight a click may have. A click at a
     rank without propensity is an error, or `beyond="clip"` takes that of the nearest rank.
+    `norm` tames the pull of pairs that are far apart and of searches with many clicks, as the
+    libraries do by default; it is not the paper's DCG any more, but often ranks better.
 
     `validation`: another log or matrix, or the share of queries to set apart. With it,
     `early_stopping` ends after so many trees without a better DCG there, weighted alike.
@@ -69,7 +74,7 @@ def train(
     after each tree, `say` with remarks.
     """
     settings = _settings(trees, learning_rate, leaves, min_rows, early_stopping, seed, threads,
-                         params)  # fmt: skip
+                         norm, params)  # fmt: skip
     if backend not in BACKENDS:
         raise BadOption(
             f"No backend {backend!r}.{did_you_mean(backend, BACKENDS)} There are "
@@ -93,6 +98,7 @@ def train(
     if apart is not None:
         judged = Lists(apart, weigh(apart, curve, clip=clip, beyond=beyond, pool=pool).gain)
     _tell(told, kept, weighed.to_dict(), curve)
+    _tell_time(told, learnt, trees)
     grow = grow_lightgbm if backend == "lightgbm" else grow_xgboost
     grown = grow(learnt, judged, settings, each)
     return Ranker(
@@ -102,7 +108,7 @@ def train(
         features=kept.features,
         options={
             "trees": trees, "learning_rate": learning_rate, "leaves": leaves,
-            "min_rows": min_rows, "clip": clip, "beyond": beyond, "pool": pool,
+            "min_rows": min_rows, "norm": norm, "clip": clip, "beyond": beyond, "pool": pool,
             "early_stopping": early_stopping, "backend": backend, "seed": seed,
             "params": dict(params or {}), "version": __version__,
         },
@@ -123,6 +129,7 @@ def _settings(
     early_stopping: int | None,
     seed: int,
     threads: int | None,
+    norm: bool,
     params: Mapping[str, Any] | None,
 ) -> Settings:
     whole = {"trees": (trees, 1), "leaves": (leaves, 2), "min_rows": (min_rows, 0),
@@ -142,8 +149,9 @@ def _settings(
         if name in OWN:
             raise BadOption(f"Set {OWN[name]}= rather than {name!r} in params.")
     return Settings(
-        trees, learning_rate, leaves, min_rows, early_stopping, seed, threads or 0, params or {}
-    )
+        trees, learning_rate, leaves, min_rows, early_stopping, seed, threads or 0, norm,
+        params or {},
+    )  # fmt: skip
 
 
 def rows_to_learn(
@@ -216,4 +224,16 @@ def _tell(
         say(
             f"{gains['borrowed']:,} clicks are at ranks without propensity and took that of the "
             "nearest rank."
+        )
+
+
+def _tell_time(say: Callable[[str], None], lists: Lists, trees: int) -> None:
+    """Each tree compares every result of a search with every other."""
+    pairs = float((lists.sizes.astype(float) ** 2).sum()) / 2
+    minutes = trees * pairs / PAIRS_A_SECOND / 60
+    if minutes >= 1:
+        say(
+            f"Searches of up to {lists.sizes.max():,} results have {pairs:,.0f} pairs to compare, "
+            f"for each of {trees} trees: about {minutes:,.0f} minutes of one processor. Leaving "
+            "deep ranks out (--max-rank) makes that less."
         )

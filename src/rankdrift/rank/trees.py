@@ -51,6 +51,7 @@ class Settings:
     early_stopping: int | None
     seed: int
     threads: int
+    norm: bool
     params: Mapping[str, Any]
 
 
@@ -107,6 +108,7 @@ def grow_lightgbm(
             "deep ranks out (--max-rank), or name the column of searches (--search)."
         )
     params = lightgbm_params(longest, table) | {
+        "lambdarank_norm": settings.norm,
         "learning_rate": settings.learning_rate,
         "num_leaves": settings.leaves,
         "min_data_in_leaf": settings.min_rows,
@@ -152,6 +154,8 @@ def grow_xgboost(train: Lists, valid: Lists | None, settings: Settings, each: Ea
     xgboost = library("xgboost")
     longest = train.sizes if valid is None else np.concatenate([train.sizes, valid.sizes])
     params = xgboost_params(longest) | {
+        "lambdarank_normalization": settings.norm,
+        "lambdarank_score_normalization": settings.norm,
         "learning_rate": settings.learning_rate,
         # As LightGBM: leaf by leaf, no penalty. XGBoost cannot count the rows of a leaf.
         "grow_policy": "lossguide",

@@ -5,6 +5,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from rankdrift.diagnosis import Diagnosis
+from rankdrift.disagreement import segments_words
 from rankdrift.identify import ranges
 from rankdrift.propensities import Propensities
 from rankdrift.report.text import empty_table, heading, line
@@ -28,14 +29,10 @@ def curve_report(found: Propensities, level: float, simultaneous: bool) -> Group
             _table(curve, level, simultaneous),
         ]
     if found.difference:
-        test = found.difference
-        parts.append(
-            line(
-                f"Same curve in all segments: p = {test.p_value:.2g}; beyond noise they differ by "
-                f"{test.spread:.1%}. Curves above lean on the pool as far as that allows."
-            )
-        )
-        parts += [line(f"{segment_words(s)}: {why}") for s, why in test.left_out.items()]
+        lean = "Curves above lean on the pool as far as that allows."
+        parts.append(line(f"{segments_words(found)} {lean}"))
+        left_out = found.difference.left_out
+        parts += [line(f"{segment_words(s)}: {why}") for s, why in left_out.items()]
     parts += [line(text) for text in gap_words(found)]
     return Group(*parts)
 

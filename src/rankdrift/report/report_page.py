@@ -11,6 +11,7 @@ from typing import Any
 
 from rankdrift import __version__
 from rankdrift.counts import Counts
+from rankdrift.disagreement import segments_words
 from rankdrift.errors import RankdriftError
 from rankdrift.files import write_text
 from rankdrift.funnel import NOTES
@@ -60,8 +61,9 @@ def make_report(results: Any, *, title: str | None = None, queries: bool = True)
     of a simulation; each as it is or as the file it was saved in; a list of them, or a mapping
     that names them. Counts are diagnosed and, if there are no propensities, estimated from.
 
-    `queries`: False leaves out all that users typed or that tells what rows were about: the names
-    of segments, which are numbered, and the row condition.
+    `queries`: False leaves out what users typed and what rows were about, that is, every value of
+    the log: segments are numbered, and neither a row condition is told nor a reason that may quote
+    a row. Names of files and columns stay.
     """
     found = gather(results)
     curves, estimated = _curves(found)
@@ -88,7 +90,7 @@ def make_report(results: Any, *, title: str | None = None, queries: bool = True)
         estimated=estimated,
         left_out=max((len(c.by_segment) - MOST_SEGMENTS for c in curves.values()), default=0),
         gaps=_gaps(main),
-        difference=main.difference if main else None,
+        difference=segments_words(main) if main else "",
         diagnosis=diagnosis,
         undiagnosed=undiagnosed,
         funnel=funnel_lines(found.counts) if found.counts else None,
@@ -101,7 +103,8 @@ def make_report(results: Any, *, title: str | None = None, queries: bool = True)
                 "table": method_table(m),
                 "distances": distance_rows(m),
                 "meanings": meanings(m),
-                "left_out": m["left_out"],
+                # The reason is an error met while reading the log, which may quote it.
+                "left_out": m["left_out"] if queries else dict.fromkeys(m["left_out"], ""),
             }
             for m in found.methods
         ],
@@ -170,7 +173,7 @@ def _tiles(counts: Counts | None, main: Propensities | None) -> list[tuple[str, 
         told += [("days", f"{len(counts.days):,}")] if counts.days else []
     if main:
         told.append(("ranks", f"{len(main.ranks):,}"))
-        if not counts and main.clicks.any() and "compared" not in main.provenance:
+        if not counts and main.clicks.any():
             told.append(("clicks behind them", f"{int(main.clicks.sum()):,}"))
     return told
 
@@ -184,7 +187,7 @@ def _gaps(main: Propensities | None) -> list[str]:
 def _worth(main: Propensities, counts: Counts | None) -> list[tuple[str, float, float]]:
     """(largest weight allowed, effective clicks, their share), until clipping changes nothing."""
     clicks = clicks_to_weigh(main, counts)
-    if clicks is None or not clicks.any():
+    if not clicks.any():
         return []
     largest = float(main.weights(main.ranks).max())
     return [

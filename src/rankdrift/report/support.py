@@ -36,15 +36,12 @@ class Support:
 
 
 def support_by_rank(curve: Propensities, counts: Counts | None) -> list[Support]:
-    """Rank by rank at the top, then ever wider. Only counts know the clicks of much-shown pairs."""
+    """Rank by rank at the top, then ever wider."""
     first, last = int(curve.ranks[0]), int(curve.ranks[-1])
     edges = np.unique(np.geomspace(first, last + 1, BLOCKS + 1).round().astype(int))
-    shown, clicks = np.zeros((2, last + 1))
-    clicks[curve.ranks] = curve.clicks
+    shown = np.zeros(last + 1)
     if counts:
-        by_rank, choices = counts.by_rank, counts.choices("every")
-        shown = _by_rank(by_rank.rank, by_rank.impressions, last)
-        clicks = _by_rank(choices.clicked, choices.weight, last)
+        shown = _by_rank(counts.by_rank.rank, counts.by_rank.impressions, last)
     columns = curve_columns(curve, LEVEL)
     found = []
     for edge, after in pairwise(edges.tolist()):
@@ -57,7 +54,7 @@ def support_by_rank(curve: Propensities, counts: Counts | None) -> list[Support]
                 edge,
                 after - 1,
                 float(shown[curve.ranks[here]].mean()) if counts else None,
-                float(clicks[curve.ranks[here]].mean()),
+                float(curve.clicks[here].mean()),
                 int((~curve.supported[here]).sum()),
                 _reach(columns["low"][middle], columns["high"][middle]),
             )
@@ -65,12 +62,12 @@ def support_by_rank(curve: Propensities, counts: Counts | None) -> list[Support]
     return found
 
 
-def clicks_to_weigh(curve: Propensities, counts: Counts | None) -> Floats | None:
-    """(R,): all clicks of the log at the ranks of the curve; None where they are not known."""
+def clicks_to_weigh(curve: Propensities, counts: Counts | None) -> Floats:
+    """(R,): clicks at the ranks of the curve; all of the log, where counts know them."""
     if counts:
         table, last = counts.by_rank, int(curve.ranks[-1])
         return _by_rank(table.rank, table.clicks, last)[curve.ranks]
-    return None if "compared" in curve.provenance else curve.clicks.astype(float)
+    return curve.clicks.astype(float)
 
 
 def _by_rank(ranks: NDArray[np.int32], numbers: NDArray[Any], last: int) -> Floats:
@@ -123,7 +120,6 @@ def support_picture(curve: Propensities, counts: Counts | None) -> dict[str, Any
             for b in blocks
         ],
         "known_impressions": counts is not None,
-        "partly": counts is None and "compared" in curve.provenance,
         "thin": any(b.thin for b in blocks),
     }  # fmt: skip
 

@@ -31,7 +31,7 @@ from rankdrift.simulate.market_visits import PLATFORMS
 from rankdrift.simulate.marketplace import Market, market
 
 QUERIES, DAYS = 1_500, 8
-EM_ROWS, EM_DAYS = 800_000, 2
+EM_SHARE, EM_DAYS = 0.08, 2  # of the rows: EM needs features, and time
 EM: dict[str, Any] = {"trees": 100, "leaves": 8, "tolerance": 0.02, "threads": 1}
 QUERY = ("keywords", "category", "aspects")
 SAME_QUERY_SAME_RELEVANCE = "sort = 'best_match' AND NOT auction"
@@ -53,7 +53,7 @@ def platforms(
     found = {name: counts.restrict(segments=[name]).pool() for name in PLATFORMS}
     say("Curves ...")
     paper = {name: _as_in_the_paper(found[name]) for name in PLATFORMS}
-    for name, curve in _by_em(seed, say).items():
+    for name, curve in _by_em(int(EM_SHARE * rows), seed, say).items():
         paper[name].append(line_of("EM", curve, BLACK, dash=DOTTED))
     web = next(line for line in paper["web"] if line.name == "loglog")
     paper["mobile"].insert(0, replace(web, name="web, loglog", colour=GREEN, dash=(1, 0)))
@@ -96,15 +96,15 @@ def _with_every_click(counts: Counts, made: Market, name: str) -> list[Line]:
     return [*lines, true_line(made.propensities[name], BLACK, (2, 3))]
 
 
-def _by_em(seed: int, say: Callable[[str], None]) -> dict[str, Propensities]:
+def _by_em(rows: int, seed: int, say: Callable[[str], None]) -> dict[str, Propensities]:
     """Regression EM on the same marketplace, with features; nothing without LightGBM."""
     from rankdrift.baselines.em_features import regression_em
     from rankdrift.matrix_reading import read_matrix
 
     curves: dict[str, Propensities] = {}
     with tempfile.TemporaryDirectory(prefix="rankdrift-") as scratch:
-        say(f"EM, on {EM_ROWS:,} results with their features ...")
-        made = market(scratch, rows=EM_ROWS, days=EM_DAYS, queries=QUERIES, seed=seed)
+        say(f"EM, on {rows:,} results with their features ...")
+        made = market(scratch, rows=rows, days=EM_DAYS, queries=QUERIES, seed=seed)
         for name in PLATFORMS:
             log = read_log(
                 [str(path) for path in made.paths], query=QUERY, search="search", day="day",

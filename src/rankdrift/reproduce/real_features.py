@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.errors import BadLog
+from rankdrift.errors import BadLog, BadOption
 from rankdrift.estimation import estimate
 from rankdrift.harvesting import harvest
 from rankdrift.log import read_log
@@ -30,6 +30,7 @@ from rankdrift.rank.training import train
 from rankdrift.reproduce.table import (
     EM,
     MODELS,
+    NORMED,
     ORACLE,
     OURS,
     trained,
@@ -99,6 +100,9 @@ def reproduce_real(
     """Show each query in `searches` searches, train every one of `models` on the clicks, and judge
     by labels: the NDCG of the test queries by model, a value for each seed. "labels" is a ranker
     that learnt from the labels themselves, "shown" the weak ranker."""
+    if searches < 1 or not seeds:
+        raise BadOption(f"Show each query once or more, with one seed or more, not {searches} "
+                        f"times with {len(seeds)}.")  # fmt: skip
     learn = read_svmlight(train_file)
     test = read_svmlight(test_file, learn.x.shape[1])
     found: dict[str, list[float]] = {}
@@ -116,6 +120,15 @@ def reproduce_real(
         best = train(_every_label(learn), name="labels", **options)
         found.setdefault("labels", []).append(judge(test, best.predict(test.x)))
     return found
+
+
+def as_text(found: Mapping[str, Sequence[float]]) -> str:
+    """Mean and deviation over seeds."""
+    lines = [f"{'model':<20}{'NDCG by labels':>18}"]
+    for model, values in found.items():
+        spread = f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""
+        lines.append(f"{model:<20}{f'{np.mean(values):.4f}{spread}':>18}")
+    return "\n".join(lines) + "\n"
 
 
 def judge(data: Labelled, score: Floats) -> float:
@@ -171,8 +184,10 @@ def _clicks(
     matrix = Matrix.from_arrays(
         data.x[rows], rank=rank, click=click, query=data.query[rows], search=search
     )
+    ours = _estimated(data.query[rows], rows, search, rank, click)
     curves = {
-        OURS: _estimated(data.query[rows], rows, search, rank, click),
+        OURS: ours,
+        NORMED: ours,
         ORACLE: true_curve(1 / np.arange(1.0, rank.max() + 1)),
     }
     if with_em:

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from rankdrift.rank.comparison import Comparison
 from rankdrift.rank.evaluation import evaluate
 from rankdrift.rank.ranker import Ranker
 from rankdrift.rank.training import train
+from rankdrift.reproduce.fixed_ranks import FixedRanks, judge_fixed_ranks
 from rankdrift.reproduce.rivals import lightgbm_positions, xgboost_unbiased
 from rankdrift.simulate import market
 
@@ -41,8 +42,10 @@ PAPER = {
     8: (3.3, 1.3, 1.2, 0.5), 16: (6.8, 1.7, 1.1, 0.6), 32: (0.8, 1.8, 0.8, 0.7),
 }  # fmt: skip
 BIASED, EM, OURS, ORACLE = "biased", "EM", "ours", "oracle"
+# Ours with the libraries' own damping of gradients, to hold beside their own ways.
+NORMED = "ours with norm"
 POSITIONS, UNBIASED = "LightGBM positions", "XGBoost unbiased"
-MODELS = (BIASED, EM, OURS, ORACLE, POSITIONS, UNBIASED)
+MODELS = (BIASED, EM, OURS, ORACLE, NORMED, POSITIONS, UNBIASED)
 ENDINGS = (".json", ".txt", ".tex")
 TEST_START, TRAIN_START = "2024-01-05", "2024-01-01"
 WHERE = "sort = 'best_match' AND NOT auction AND platform = 'web'"
@@ -77,6 +80,7 @@ class Run:
     seed: int
     propensities: Mapping[str, Propensities]
     comparison: Comparison
+    fixed_ranks: FixedRanks
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,12 @@ class Table:
             for run in self.runs
         ])  # fmt: skip
 
+    def expected(self, model: str, order: Literal["shown", "mixed"]) -> Floats:
+        """(S,): how much better than biased by AUC at fixed ranks, in percent, without the luck of
+        clicks."""
+        by_seed = [getattr(run.fixed_ranks, order) for run in self.runs]
+        return np.array([100 * (auc[model] / auc[BIASED] - 1) for auc in by_seed])
+
     def plot(self) -> Figure:
         """True NDCG by model; its `save` writes .png, .svg or .html."""
         from rankdrift.report.charts import Figure
@@ -123,6 +133,14 @@ class Table:
             },
             "over biased, all ranks": {
                 m: _plain(self.improvements(m, BIASED, None)) for m in self.models if m != BIASED
+            },
+            "over biased, without the luck of clicks": {
+                m: {order: _plain(self.expected(m, order)) for order in ("shown", "mixed")}
+                for m in self.models if m != BIASED
+            },
+            "slope of relevance on rank": {
+                name: [run.fixed_ranks.slopes[i] for run in self.runs]
+                for i, name in enumerate(("alone", "given features"))
             },
             **{name: {m: _plain(self.measure(name, m)) for m in self.models}
                for name in ("true NDCG", "true DCG")},
@@ -211,12 +229,14 @@ def _run(
     say(f"Seed {seed}: making the market.")
     options: dict[str, Any] = {"queries": size.queries, "seed": seed, "days": 4, "labels": True}
     made = market(folder / "train", rows=size.train_rows, start=TRAIN_START, **options)
-    later = market(folder / "test", rows=size.test_rows, start=TEST_START, **options)
+    options |= {"rows": size.test_rows, "start": TEST_START}
+    later = market(folder / "test", **options)
+    mixed = market(folder / "mixed", randomised=1.0, **options)
     log = _log(made.paths, size)
     rows = _first(read_matrix(log, searches="clicked"), size.train)
     curves: dict[str, Propensities] = {}
     say(f"Seed {seed}: estimating.")
-    curves[OURS] = estimate(harvest(log), errors="model")
+    curves[OURS] = curves[NORMED] = estimate(harvest(log), errors="model")
     if ORACLE in models:
         curves[ORACLE] = true_curve(made.propensities["web"])
     if EM in models:
@@ -231,12 +251,16 @@ def _run(
             model, rows, curves.get(model), {"seed": seed, "threads": threads, "trees": size.trees}
         )
     say(f"Seed {seed}: judging.")
-    test = _first(read_matrix(_log(later.paths, size), relevance="relevance"), size.test)
+    test, in_random_order = (
+        _first(read_matrix(_log(paths, size), relevance="relevance"), size.test)
+        for paths in (later.paths, mixed.paths)
+    )
     comparison = evaluate(
         rankers, test, baseline=[b for b in (BIASED, EM) if b in rankers], seed=seed,
         bootstrap=size.bootstrap,
     )  # fmt: skip
-    return Run(seed, curves, comparison)
+    fixed = judge_fixed_ranks(rankers, test, in_random_order, made.propensities["web"])
+    return Run(seed, curves, comparison, fixed)
 
 
 def _log(paths: Sequence[Path], size: Size) -> Log:
@@ -266,7 +290,9 @@ def trained(
         return lightgbm_positions(rows, **options)
     if model == UNBIASED:
         return xgboost_unbiased(rows, **options)
-    return train(rows, propensities=curve, beyond="clip", name=model, **options)
+    return train(
+        rows, propensities=curve, beyond="clip", name=model, norm=model == NORMED, **options
+    )
 
 
 def true_curve(values: Floats) -> Propensities:
@@ -331,10 +357,26 @@ def _latex(table: Table) -> str:
 
 
 def _truth(table: Table) -> list[str]:
-    lines = [f"{'model':<20}{'true NDCG':>18}{'AUC over biased':>20}"]
+    lines = [
+        f"{'':<20}{'':>18}{'AUC at fixed ranks over biased':>48}",
+        f"{'model':<20}{'true NDCG':>18}{'by clicks':>16}{'by chances':>16}{'random order':>16}",
+    ]
     for model in table.models:
         ndcg = table.measure("true NDCG", model)
-        over = "" if model == BIASED else _cell(table.improvements(model, BIASED, None))
-        spread = f" ± {ndcg.std(ddof=1):.4f}" if len(ndcg) > 1 else ""
-        lines.append(f"{model:<20}{f'{ndcg.mean():.4f}{spread}':>18}{over:>20}".rstrip())
-    return lines
+        cells = [f"{ndcg.mean():.4f}{_spread(ndcg, 4)}"]
+        if model != BIASED:
+            by_chance = [table.expected(model, order) for order in ("shown", "mixed")]
+            cells += [_cell(table.improvements(model, BIASED, None))]
+            cells += [f"{found.mean():+.1f}{_spread(found, 1)}%" for found in by_chance]
+        told = "".join(f"{cell:>{16 if i else 18}}" for i, cell in enumerate(cells))
+        lines.append(f"{model:<20}{told}")
+    alone, given = np.mean([run.fixed_ranks.slopes for run in table.runs], axis=0)
+    return [
+        *lines, "",
+        f"Log odds of relevance against the log of the rank: slope {alone:+.2f}, among results "
+        f"with like features {given:+.2f}.",
+    ]  # fmt: skip
+
+
+def _spread(values: Floats, digits: int) -> str:
+    return f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else ""

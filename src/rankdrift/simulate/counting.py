@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.counts import ByRank, Counts, Pairs
-from rankdrift.counts_arrays import shorten, stack
+from rankdrift.counts_arrays import shorten
 from rankdrift.funnel import Dropped, Funnel, Used
 
 Ints = NDArray[np.integer[Any]]
@@ -47,7 +47,7 @@ def count_pairs(
         segment[used], bucket[used], drift[used], code[used], np.ones(int(used.sum()), np.int64)
     )
     # Equal rows are summed before the long ones are taken apart.
-    listed, compared = shorten(pairs.collapse(), max_shown)
+    listed, compared, held = shorten(pairs.collapse(), max_shown)
 
     at = segment[:, None] * (max_rank + 1) + rank
     cells = max(len(names), 1) * (max_rank + 1)
@@ -64,7 +64,8 @@ def count_pairs(
     without = int(of_each[0][~clicked].sum() + more.sum())
     return Counts(
         pairs=listed,
-        comparisons=stack([compared]),
+        comparisons=compared,
+        held=held,
         by_rank=ByRank(
             (some // (max_rank + 1)).astype(np.int32),
             (some % (max_rank + 1)).astype(np.int32),

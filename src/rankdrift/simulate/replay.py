@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.counts import UNIT, Comparisons, Counts, Pairs
+from rankdrift.counts import UNIT, Comparisons, Counts, Held, Pairs
 from rankdrift.counts_arrays import stack
 from rankdrift.errors import BadOption, NoUsablePairs, RankdriftError
 from rankdrift.estimation import estimate
@@ -189,7 +189,8 @@ class Design:
         """The same pairs with other clicks, each with at least one.
 
         z is drawn given that its pair has a click: see `rankdrift.simulate.appendix_d`. A cell
-        of comparisons is drawn as if each unit of weight were a choice of its own.
+        of comparisons is drawn as if each unit of weight were a choice of its own, so what clicks
+        its pairs would have by rank is not known.
         """
         random = np.random.default_rng(seed)
         click = np.zeros(self.rank.shape, bool)
@@ -217,6 +218,7 @@ class Design:
             self.counts,
             pairs=pairs,
             comparisons=self._compare(random),
+            held=Held.empty(),
             options={**self.counts.options, "restrict": {"replay": seed}},
         )
 

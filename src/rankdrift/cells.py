@@ -1,0 +1,152 @@
+"""Clicks among the same ranks shown, of all buckets together: what each step of a fit goes through.
+
+The information of choices on theta is the Laplacian of a graph: an edge between each two ranks that
+were shown together, as strong as the clicks times both their shares. Its rows sum to 0.
+"""
+
+from collections.abc import Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Cells:
+    size: int  # R, the number of ranks
+    shown: Indices  # (m, C), ascending down a column
+    won: Floats  # (m, C), the clicks of each appearance
+
+    @cached_property
+    def weight(self) -> Floats:
+        """(C,) clicks among the ranks shown."""
+        return np.asarray(self.won.sum(axis=0))
+
+    def unexpected(self, share: Floats) -> Floats:
+        """(R,) clicks less those that the shares (m, C) let expect."""
+        if len(share) > 2:
+            off = self.won - self.weight * share
+            return np.asarray(np.bincount(self.shown.ravel(), off.ravel(), self.size), np.float64)
+        off = self.weight * share[0]
+        np.subtract(self.won[0], off, out=off)  # what one has too many the other has too few
+        one, other = (np.bincount(rank, off, self.size) for rank in self.shown)
+        return np.asarray(one - other)
+
+    def edges(self, share: Floats, weight: Floats) -> "Iterator[Edges]":
+        """Each two of the ranks shown, by their shares (m, C) and the clicks (C,)."""
+        for k, m in combinations(range(len(self.shown)), 2):
+            tie = share[k] * share[m]
+            tie *= weight
+            if len(self.shown) > 2:  # a rank that was shown twice is not tied to itself
+                tie *= self.shown[k] != self.shown[m]
+            yield Edges(self, k, m, tie)
+
+    @cached_property
+    def frame(self) -> Any:
+        """Sparse (R, R) with cells of two ranks at their place, whatever their values."""
+        return _sparse(self.weight, self.shown[0], self.shown[1], self.size)
+
+
+@dataclass(frozen=True)
+class Edges:
+    """From the k-th to the m-th rank of each cell, as strong as `tie` (C,)."""
+
+    cells: Cells
+    k: int
+    m: int
+    tie: Floats
+
+    @property
+    def ends(self) -> tuple[Indices, Indices]:
+        return self.cells.shown[self.k], self.cells.shown[self.m]
+
+    def degree(self) -> Floats:
+        """(R,) the sum of ties at each rank."""
+        one, other = (np.bincount(end, self.tie, self.cells.size) for end in self.ends)
+        return np.asarray(one + other)
+
+    def sparse(self) -> Any:
+        """(R, R)."""
+        if len(self.cells.shown) > 2:
+            return _sparse(self.tie, *self.ends, self.cells.size)
+        matrix = copy(self.cells.frame)  # making one anew looks at all indices again
+        matrix.data = self.tie
+        return matrix
+
+
+def _sparse(values: Floats, row: Indices, column: Indices, size: int) -> Any:
+    from scipy.sparse import coo_array
+
+    return coo_array((values, (row.astype(np.int32), column.astype(np.int32))), (size, size))
+
+
+def grounded(edges: Iterable[Edges], size: int) -> Floats:
+    """(R-1, R-1): the Laplacian without the first rank, whose theta may as well be 0.
+
+    Only its lower half is filled: all that a factorisation reads.
+    """
+    degree, total = np.zeros(size), None
+    for each in edges:
+        degree += each.degree()
+        above, below = each.ends
+        # A column for each rank but the first; ties to that one make the first row, which goes.
+        key = np.maximum(above * (size - 1) + below - 1, 0)
+        table = np.bincount(key, -each.tie, size * (size - 1))
+        total = table if total is None else np.add(total, table, out=total)
+    out = np.zeros(size * (size - 1)) if total is None else total
+    out = out.reshape(size, size - 1)[1:]
+    np.fill_diagonal(out, degree[1:])
+    return np.asarray(out.T)
+
+
+def laplacian(edges: Iterable[Edges], size: int) -> Floats:
+    """(R, R)."""
+    out = np.zeros((size, size))
+    out[1:, 1:] = both_halves(grounded(edges, size))
+    out[0] = -out.sum(axis=0)
+    out[:, 0] = out[0]
+    out[0, 0] = -out[0, 1:].sum()
+    return out
+
+
+def both_halves(lower: Floats) -> Floats:
+    """The symmetric matrix with this lower half."""
+    return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
+
+
+def projected(edges: Iterable[Edges], basis: Floats) -> Floats:
+    """(K, K): basis.T @ Laplacian @ basis, without the Laplacian."""
+    size, many = basis.shape
+    degree, across = np.zeros(size), np.zeros((many, many))
+    for each in edges:
+        degree += each.degree()
+        across += basis.T @ (each.sparse() @ basis)
+    return np.asarray((basis.T * degree) @ basis - across - across.T)
+
+
+def pool(shown: Indices, won: Floats, size: int) -> Cells:
+    """Rows (m, T) shown at the same two ranks as one; longer lists of ranks hardly ever repeat."""
+    if len(shown) > 2:
+        return Cells(size, shown, won)
+    rows, same = same_ranks(shown, size)
+    won = np.stack([np.bincount(same, each).take(rows) for each in won])
+    return Cells(size, shown.take(rows, axis=1), won)
+
+
+def same_ranks(shown: Indices, size: int) -> tuple[Indices, Indices]:
+    """Of rows (2, T) shown at the same two ranks one stands for all: which those are, and for each
+    row (T,) the one that stands for it."""
+    row = np.arange(shown.shape[1])
+    key = shown[0] * size
+    key += shown[1]
+    standing = np.empty(size * size, np.int32)  # read only where it was written
+    standing[key] = row
+    same = standing.take(key).astype(np.intp)
+    return np.flatnonzero(same == row), same

@@ -1,0 +1,78 @@
+"""What AUC at fixed ranks is worth, told by a truth that only a simulation has.
+
+It judges relevance among results of one rank. There, what the old ranker knew and the features do
+not tell is held fixed, which changes what a feature says about relevance. In random order, the
+rank says nothing, and AUC at fixed ranks is that of the true order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.matrix import Matrix
+from rankdrift.propensities import Floats
+from rankdrift.rank.auc import auc
+from rankdrift.rank.evaluation import RANKS
+from rankdrift.rank.ranker import Ranker
+
+
+@dataclass(frozen=True)
+class FixedRanks:
+    """AUC at fixed ranks by model, of results as they were shown and in random order, without the
+    luck of clicks.
+
+    slopes: how much the log odds of relevance grow with the log of the rank, by itself and among
+    results whose features are alike.
+    """
+
+    shown: Mapping[str, float]
+    mixed: Mapping[str, float]
+    slopes: tuple[float, float]
+
+
+def judge_fixed_ranks(
+    rankers: Mapping[str, Ranker], shown: Matrix, mixed: Matrix, propensities: Floats
+) -> FixedRanks:
+    """`propensities`: the true ones, of ranks from 1 on."""
+
+    def judged(rows: Matrix) -> dict[str, float]:
+        return {
+            name: expected_auc(rows, ranker.predict(rows), propensities)
+            for name, ranker in rankers.items()
+        }
+
+    return FixedRanks(judged(shown), judged(mixed), slopes(shown))
+
+
+def expected_auc(matrix: Matrix, score: Floats, propensities: Floats) -> float:
+    """As `evaluate`, the mean over ranks weighted by clicks, but every result is clicked as much
+    as it has a chance to be, and not clicked for the rest."""
+    chance = propensities[matrix.rank - 1] * _relevance(matrix)
+    at = [rows for rank in RANKS if len(rows := np.flatnonzero(matrix.rank == rank))]
+    found = [_auc_of_chances(score[rows], chance[rows]) for rows in at]
+    return float(np.average(found, weights=[chance[rows].sum() for rows in at]))
+
+
+def _auc_of_chances(score: Floats, chance: Floats) -> float:
+    clicked = np.repeat([True, False], len(score))
+    return auc(np.tile(score, 2), clicked, np.concatenate([chance, 1 - chance]))
+
+
+def slopes(matrix: Matrix) -> tuple[float, float]:
+    z = _relevance(matrix)
+    logit, rank = np.log(z / (1 - z)), np.log(matrix.rank.astype(float))
+    x = matrix.x.astype(float)
+    return _last_slope(logit, rank[:, None]), _last_slope(logit, np.column_stack([x, rank]))
+
+
+def _last_slope(y: Floats, x: Floats) -> float:
+    return float(np.linalg.lstsq(x - x.mean(axis=0), y - y.mean())[0][-1])
+
+
+def _relevance(matrix: Matrix) -> NDArray[np.float64]:
+    assert matrix.relevance is not None
+    return matrix.relevance.astype(np.float64)

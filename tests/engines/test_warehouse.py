@@ -1,0 +1,111 @@
+"""The statement for a warehouse: DuckDB plays one, and each dialect's text is parsed."""
+
+import duckdb
+import pytest
+import sqlglot
+from engines.compare import ODD_SEGMENTS, assert_same, random_log, with_holes, write_parquet
+from oracle.harvest_oracle import tally
+
+from rankdrift.counts import Counts
+from rankdrift.dialects import DIALECTS
+from rankdrift.errors import BadCounts, Remark
+from rankdrift.log import read_log
+from rankdrift.warehouse import import_counts, warehouse_sql
+
+LAYOUTS = {
+    "long": {"rank": "rank", "click": "click", "search": "sid", "day": "on", "time": "at"},
+    "list": {"shown": "results", "clicked": "clicks"},
+    "events": {"rank": "rank", "event": "kind", "search": "sid"},
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_statement_is_one_of_its_dialect(dialect, layout):
+    roles = {"query": ["words", "shelf"], "segment": ["device", "site"], "same": "price"}
+    doc = {} if layout == "list" else {"doc": "doc"}
+    sql = warehouse_sql("shop.log", dialect=dialect, **roles, **doc, **LAYOUTS[layout])
+    [tree] = sqlglot.parse(sql, read=dialect)  # raises on what it cannot parse
+    kinds = {"pair", "comparison", "held", "rank", "total", "note", "meta"}
+    kinds |= {"day"} if "day" in LAYOUTS[layout] else set()
+    found = [
+        column.this.name
+        for select in tree.find_all(sqlglot.exp.Select)
+        for column in select.expressions
+        if column.alias.lower() == "kind"
+    ]
+    assert set(found) == kinds
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    """A log with odd segments, what it counts to, and a function that writes the result of the
+    printed statement."""
+    folder = tmp_path_factory.mktemp("warehouse")
+    rows = with_holes(random_log(50, searches=260), 50)
+    for i, row in enumerate(rows):
+        row["device"] = ODD_SEGMENTS[i % len(ODD_SEGMENTS)]
+    path = write_parquet(folder / "log.parquet", rows)
+    options = {"segment": "device", "day": "on", "search": "sid"}
+    log = read_log(path, **options)
+    statement = warehouse_sql("log", dialect="duckdb", log=log, max_shown=3)
+
+    def export(name, select="FROM result"):
+        with duckdb.connect() as con:
+            con.execute(f"CREATE VIEW log AS FROM '{path}'")
+            con.execute(f"CREATE VIEW result AS {statement}")
+            con.execute(f"COPY ({select}) TO '{folder / name}'")
+        return folder / name
+
+    return tally(rows, **options, max_shown=3), export
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_a_result_exported_in_any_format_is_the_same_counts(result, ending):
+    expected, export = result
+    counts = import_counts(export(f"result.{ending}"))
+    assert {segment for (segment,) in counts.segments} == set(ODD_SEGMENTS)
+    assert len(counts.held)
+    assert_same(counts, expected)
+
+
+def test_only_odd_segments_look_odd_in_a_result(result):
+    _, export = result
+    with duckdb.connect() as con:
+        found = con.sql(
+            f"SELECT DISTINCT segment_device FROM '{export('seen.parquet')}' WHERE kind = 'rank'"
+        ).fetchall()
+    plain = {value for value in ODD_SEGMENTS if value != "" and not (value or "").startswith("~")}
+    assert {value for (value,) in found} == plain | {"~", "~~", "~~~", "~~web"}
+
+
+def test_a_result_of_an_older_statement_is_read_as_it_was_written(result):
+    """It marked no segments and did not count much-shown pairs by rank."""
+    _, export = result
+    new = import_counts(export("new.parquet"))
+    unmarked = "if(segment_device LIKE '~%', segment_device[2:], segment_device)"
+    old = export(
+        "old.parquet",
+        f"SELECT * REPLACE ({unmarked} AS segment_device,"
+        " if(kind = 'meta', replace(shown, '\"marked\": true, ', ''), shown) AS shown)"
+        " FROM result WHERE kind <> 'held'",
+    )
+    with pytest.warns(Remark, match="pairs shown more than 3 times are not counted by rank"):
+        counts = import_counts(old)
+    assert not counts.held_known and counts.segments == new.segments
+    for name in ("pairs", "comparisons", "by_rank"):
+        assert counts.tables[name].equals(new.tables[name])
+
+
+def test_a_segment_column_left_out_is_named(result):
+    _, export = result
+    path = export("less.csv", "SELECT * EXCLUDE (segment_device) FROM result")
+    with pytest.raises(BadCounts, match="no column segment_device"):
+        import_counts(path)
+
+
+def test_imported_counts_are_saved_like_harvested_ones(result, tmp_path):
+    _, export = result
+    counts = import_counts(export("result.csv"))
+    counts.save(tmp_path / "counts.parquet")
+    assert Counts.load(tmp_path / "counts.parquet").equals(counts)

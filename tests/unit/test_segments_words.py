@@ -1,0 +1,73 @@
+"""Whether segments have one curve, in words that make sense whatever came out."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from unit.curve_example import hand
+from worlds import power, simulate
+
+from rankdrift.diagnosis import diagnose
+from rankdrift.disagreement import furthest_apart, segments_words
+from rankdrift.estimation import estimate
+from rankdrift.report.report_page import make_report
+from rankdrift.segments import Difference
+
+RANKS = np.arange(1, 21, dtype=np.int32)
+BUMP = (RANKS >= 6) & (RANKS <= 10)
+
+
+def curve(log_p, error=0.05):
+    """Known to this error at each rank but the first."""
+    counts = np.full(20, 100)
+    return hand(
+        ranks=RANKS, log_p=log_p, deviations=np.diag(np.where(RANKS > 1, error, 0)), pairs=counts,
+        clicks=counts, supported=np.ones(20, bool), gaps={},
+    )  # fmt: skip
+
+
+def segmented(spread, p_value, *curves):
+    own = {(f"s{i}",): each for i, each in enumerate(curves)}
+    test = Difference(2.0, 8.0, p_value, spread, {})
+    return replace(curves[0], segment_columns=("s",), by_segment=own, leaning=own, difference=test)
+
+
+def test_a_difference_that_is_nowhere_but_at_some_ranks_is_told_where():
+    flat = -0.5 * np.log(RANKS)
+    above = flat + np.where(BUMP, np.log(1.08), 0)
+    found = segmented(0.0, 0.005, curve(flat), curve(above))
+    words = segments_words(found)
+    assert words == (
+        "Same curve in all segments: p = 0.005; at a typical rank they differ by no more than "
+        "noise, most at ranks 6–10, where the highest is 8.0% above the lowest."
+    )
+    assert words in make_report(found).html
+
+
+def test_what_matters_is_how_far_for_what_is_known():
+    """Twice as far apart, but at ranks of which little is known, is not where they differ."""
+    flat = -0.5 * np.log(RANKS)
+    deep = RANKS > 10
+    far = np.where(BUMP, np.log(1.08), 0) + np.where(deep, np.log(1.16), 0)
+    error = np.where(deep, 0.5, 0.05)
+    found = furthest_apart([curve(flat, error), curve(flat + far, error)])
+    assert (found.ranks, found.percent) == ("6–10", pytest.approx(8))
+
+
+def test_what_is_told_otherwise():
+    same = curve(-0.5 * np.log(RANKS))
+    assert segments_words(segmented(0.123, 1e-9, same, same)).endswith(
+        "p = 1e-09; beyond noise they differ by 12.3%."
+    )
+    assert segments_words(segmented(0.0, 0.4, same, same)).endswith(
+        "p = 0.4; they differ by no more than noise."
+    )
+    assert segments_words(segmented(0.0, 0.001, same)).endswith("no more than noise.")
+    assert segments_words(same) == ""
+
+
+def test_the_diagnosis_and_the_estimate_say_the_same():
+    world = simulate(1500, 12, 2, segments={"a": power(0.3), "b": power(0.6)})
+    words = segments_words(estimate(world.counts, by=["device"]))
+    (check,) = (c for c in diagnose(world.counts).checks if c.name == "segments")
+    assert check.words == f"By device. {words}" and "beyond noise they differ by" in words
