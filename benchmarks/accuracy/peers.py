@@ -1,14 +1,15 @@
 """ultr-bias-toolkit's estimators on the ten-ranks world, in an environment of their own.
 
 The lab's side writes the appearances; `python peers.py FILE…`, run by the other environment's
-Python, which knows nothing of rankdrift, answers with log p as JSON.
+Python, which knows nothing of rankdrift, answers with log p as JSON beside each file. AllPairs
+takes a quarter of a minute a world, so answers are kept, by what was asked.
 """
 
 import json
 import subprocess
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -26,24 +27,18 @@ def run(repetitions: int, jobs: int) -> dict[str, dict]:
 
     python = install()
     scenario = SCENARIOS["ten-ranks"]
-    with tempfile.TemporaryDirectory() as folder:
-        files, truths = [], []
-        for seed in range(repetitions):
-            world = scenario.draw(seed)
-            files.append(f"{folder}/{seed}.npz")
-            np.savez(files[-1], rank=world.rank, click=world.click)
-            truths.append(world.truth)
-        parts = [files[start::jobs] for start in range(jobs)]
-        with ThreadPoolExecutor(jobs) as pool:
-            answers = list(pool.map(lambda part: _ask(python, part), parts))
+    worlds = [scenario.draw(seed) for seed in range(repetitions)]
+    files = [_question(world.rank, world.click) for world in worlds]
+    open_ones = [file for file in files if not file.with_suffix(".json").exists()]
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(lambda part: _ask(python, part), [open_ones[i::jobs] for i in range(jobs)]))
     told: dict[str, list] = {}
-    for start, answer in enumerate(answers):
-        for number, found in enumerate(answer):
-            for name, (log_p, seconds) in found.items():
-                p = np.array([np.nan if x is None else x for x in log_p])
-                ranks = np.flatnonzero(np.isfinite(p)) + 1
-                trial = judge(Found(ranks, p[ranks - 1]), truths[start + number * jobs], seconds)
-                told.setdefault(name, []).append(trial)
+    for file, world in zip(files, worlds, strict=True):
+        for name, (log_p, seconds) in json.loads(file.with_suffix(".json").read_text()).items():
+            p = np.array([np.nan if x is None else x for x in log_p])
+            ranks = np.flatnonzero(np.isfinite(p)) + 1
+            trial = judge(Found(ranks, p[ranks - 1]), world.truth, seconds)
+            told.setdefault(name, []).append(trial)
     return {
         name: {"failed": 0, "says": "", "holds": False, **figures(t)} for name, t in told.items()
     }
@@ -60,16 +55,25 @@ def install() -> Path:
     return python
 
 
-def _ask(python: Path, files: list[str]) -> list[dict]:
+def _question(rank: np.ndarray, click: np.ndarray) -> Path:
+    """The file of one world's appearances, named by what it holds and by who is asked."""
+    asked = blake2b(repr(PACKAGES).encode(), digest_size=12)
+    asked.update(rank.tobytes())
+    asked.update(click.tobytes())
+    file = HOME / "asked" / f"{asked.hexdigest()}.npz"
+    file.parent.mkdir(exist_ok=True)
+    np.savez_compressed(file, rank=rank, click=click)
+    return file
+
+
+def _ask(python: Path, files: list[Path]) -> None:
     environment = {"OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(
-        [str(python), __file__, *files], env=environment, capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
+    if files:
+        subprocess.run([str(python), __file__, *map(str, files)], env=environment, check=True)
 
 
-def answer(files: list[str]) -> list[dict]:
-    """In the peers' environment: {name: (log p by rank, seconds)} for each file."""
+def answer(files: list[str]) -> None:
+    """In the peers' environment: {name: (log p by rank, seconds)} beside each file."""
     import time
 
     import pandas as pd
@@ -81,7 +85,6 @@ def answer(files: list[str]) -> list[dict]:
     )
 
     torch.set_num_threads(1)
-    found = []
     for file in files:
         with np.load(file) as arrays:
             rank, click = arrays["rank"], arrays["click"]
@@ -102,9 +105,10 @@ def answer(files: list[str]) -> list[dict]:
             p[table.position.to_numpy() - 1] = table.examination.to_numpy()
             log_p = [float(np.log(x)) if x > 0 else None for x in p]
             told[name] = (log_p, time.process_time() - start)
-        found.append(told)
-    return found
+        unfinished = Path(file).with_suffix(".part")
+        unfinished.write_text(json.dumps(told))
+        unfinished.rename(Path(file).with_suffix(".json"))
 
 
 if __name__ == "__main__":
-    json.dump(answer(sys.argv[1:]), sys.stdout)
+    answer(sys.argv[1:])

@@ -1,6 +1,7 @@
 """train, evaluate and export-training, as typed."""
 
 import json
+import shlex
 from dataclasses import replace
 
 import pytest
@@ -67,6 +68,12 @@ def test_evaluate(rankdrift, folder, models, tmp_path):
     assert "Rank 99: no result was shown at rank 99." in done.out
     assert "fair was trained with these very propensities" in done.err
     assert (tmp_path / "t.tex").read_text().startswith(r"\begin{tabular}")
+    _, *told = shlex.split(done.err.splitlines()[-1].removeprefix("Next: "))
+    assert told[: len(words)] == [str(word) for word in words]
+    assert sorted(told[len(words) :]) == sorted(map(str, [
+        "--ranks", "1,4,99", "--bootstrap", 60, "--relevance", "relevance", "--propensities",
+        folder / "p.csv", "--output", tmp_path / "t.tex", "-o", "comparison.json",
+    ]))  # fmt: skip
     again = rankdrift(*words, "--baseline", fair, "--bootstrap", 20, "--json", "-q")
     assert again.json["baselines"] == ["fair"] and again.json["models"] == ["biased", "fair"]
     assert again.err == ""

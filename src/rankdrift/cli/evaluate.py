@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from rankdrift.cli.options import Sections, log_options, read
+from rankdrift.cli.options import Sections, again, log_options, read
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.cli.train import gain_options, split
@@ -78,8 +78,11 @@ def evaluate(
     screen.show(comparison_report(found))
     screen.note(found.remarks)
     screen.answer(found.to_dict())
-    kept = next((path for path in output if path.endswith(".json")), "COMPARISON.json")
-    screen.next("rankdrift", "report", kept, "-o", "report.html")
+    kept = next((path for path in output if path.endswith(".json")), None)
+    if kept:
+        screen.next("rankdrift", "report", kept, "-o", "report.html")
+    else:
+        screen.next(*again("-o", "comparison.json"))
     return 0
 
 

@@ -9,6 +9,7 @@ from inspect import signature
 from typing import Any, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from rankdrift.errors import BadOption, RankdriftError
 from rankdrift.log import Log, Names, read_log
@@ -180,6 +181,25 @@ def typed(options: Mapping[str, Any]) -> list[str]:
                 values = [*values, ""]  # repeated, so that the comma stays in the name
         words += [word for v in values for word in (flag, str(v))]
     return words
+
+
+def again(*more: str) -> list[str]:
+    """The command that is running, as it was typed, with more at its end."""
+    context = click.get_current_context()
+    words: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if context.get_parameter_source(name) != ParameterSource.COMMANDLINE:
+            continue
+        value = context.params.get(name)
+        values = value if isinstance(value, tuple) else (value,)
+        if isinstance(parameter, click.Argument):
+            words = [*shorter([str(v) for v in values]), *words]
+        elif isinstance(value, bool):
+            words.append((parameter.opts if value else parameter.secondary_opts)[-1])
+        else:
+            words += [word for v in values for word in (parameter.opts[-1], str(v))]
+    return ["rankdrift", str(context.info_name), *words, *more]
 
 
 def shorter(logs: Sequence[str]) -> list[str]:
