@@ -187,9 +187,9 @@ def counts_of(connection: Any, table: str, **meta: Any) -> Counts:
     zero = totals.get("rank_zero", (0, 0, 0))[0]
     lines += f", ('note', 'rank_zero', {zero}, 0, 0)"
     relation = (
-        f"(SELECT * REPLACE (CASE WHEN kind = 'pair' THEN {_SPELT_OUT} ELSE shown END AS shown)"
-        f" FROM {table} WHERE kind NOT IN ('day', 'meta', 'total') UNION ALL BY NAME"
-        f" SELECT * FROM (VALUES {lines}) AS told(kind, shown, n, clicks, pairs))"
+        f"(SELECT * REPLACE ({_SPELT_OUT} AS shown) FROM {table} WHERE kind = 'pair' UNION ALL"
+        f" SELECT * FROM {table} WHERE kind NOT IN ('pair', 'day', 'meta', 'total') UNION ALL"
+        f" BY NAME SELECT * FROM (VALUES {lines}) AS told(kind, shown, n, clicks, pairs))"
     )
     return read_table(connection, relation, meta)
 
