@@ -69,7 +69,8 @@ def _question(rank: np.ndarray, click: np.ndarray) -> Path:
 def _ask(python: Path, files: list[Path]) -> None:
     environment = {"OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
     if files:
-        subprocess.run([str(python), __file__, *map(str, files)], env=environment, check=True)
+        command = [str(python), __file__, *map(str, files)]
+        subprocess.run(command, env=environment, check=True, capture_output=True)
 
 
 def answer(files: list[str]) -> None:

@@ -223,15 +223,17 @@ def _goodness(base: Fitted) -> Check:
         weight += np.bincount(cell, weights=block.weight, minlength=many * many)
         change = (block.weight * share * (1 - share))[:, None] * (basis[first] - basis[second])
         np.add.at(slope, cell, change)
-    used = weight >= 50
-    if used.sum() < 2:
-        return Check("fit", UNKNOWN, "Too few comparisons between blocks of ranks.")
     scores = terms.bucket_scores(theta) @ basis
     adjusted = residual - scores @ np.linalg.solve(base.fit.information, slope.T)
+    # Two blocks that a parameter is there for alone fit exactly, and what is left is rounding.
+    free = (adjusted**2).sum(axis=0) > 1e-9 * (residual**2).sum(axis=0)
+    used = (weight >= 50) & free
+    if used.sum() < 2:
+        return Check("fit", UNKNOWN, "Too few comparisons between blocks of ranks.")
     total = residual.sum(axis=0)
-    clusters = int(adjusted[:, used].any(axis=1).sum())
+    by_cluster = adjusted[terms.touched][:, used]
     statistic, df, df_error, p_value = hotelling(
-        total[used], adjusted[:, used].T @ adjusted[:, used], clusters
+        total[used], len(by_cluster) * np.cov(by_cluster, rowvar=False), len(by_cluster)
     )
     off = total[used] / weight[used]
     worst = int(np.argmax(np.abs(off) * np.sqrt(weight[used])))

@@ -50,6 +50,20 @@ def test_p_values_of_sound_worlds(sound, name):
     assert (p > 0.5).sum() >= WORLDS / 5  # and the test is no mere formality either
 
 
+def test_ranks_that_a_parameter_is_there_for_alone_are_no_misfit():
+    """Rank 1 met rank 2 only, so the knot of rank 1 makes them fit to the last digit: what is left
+    is rounding, which is not to be weighed against its own size."""
+    for seed in range(8):
+        pairs = simulate(1500, 40, seed, curve=power(0.6)).counts.pairs
+        rows = [
+            ([(code >> 1, code & 1) for code in codes], bucket, times)
+            for codes, bucket, times in zip(pairs.shown, pairs.bucket, pairs.pairs, strict=True)
+            if codes[0] >> 1 > 1 or codes[1] >> 1 == 2
+        ]
+        check = verdicts(listed(rows))["fit"]
+        assert check.verdict == GOOD and check.numbers["p_value"] > 0.001
+
+
 def test_advice_comes_with_trouble_only(sound):
     for found in sound:
         for check in found.values():
