@@ -359,14 +359,30 @@ def test_files_that_are_no_models_are_explained(tmp_path):
     path.write_text(made.text)
     with pytest.raises(BadOption, match=r"uses categories.*m.txt.meta.json' is missing"):
         Ranker.load(path)
-    for name, text in (("a", "what?"), ("b", "tree\nnonsense"), ("c", '{"a": 1}')):
+    for name, text, words in (
+        ("a", "what?", "is no model"), ("b", "tree\nnonsense", "cut short"),
+        ("c", '{"a": 1}', "is no model"), ("d", '{"learner": 1}', "xgboost cannot read"),
+    ):  # fmt: skip
         (tmp_path / name).write_text(text)
-        with pytest.raises(BadOption, match=r"model"):
+        with pytest.raises(BadOption, match=words):
             Ranker.load(tmp_path / name)
     (tmp_path / "d").write_bytes(b"\xff\xfe")
     for name in ("d", "nothing"):
         with pytest.raises(BadOption, match=r"no model|Cannot read"):
             Ranker.load(tmp_path / name)
+
+
+def test_a_model_that_is_cut_short_does_not_end_the_process(tmp_path):
+    """LightGBM by itself aborts at the first of these and crashes at the last."""
+    text = train(matrix(frame()), trees=3, threads=1).text
+    path = tmp_path / "m.txt"
+    for end in (text.index("Tree=1"), text.index("end of trees"), text.index("end of parameters")):
+        path.write_text(text[:end])
+        with pytest.raises(BadOption, match=r"m\.txt' is cut short or was changed"):
+            Ranker.load(path)
+    path.write_text(text.replace("Tree=1", "Tree=11", 1))
+    with pytest.raises(BadOption, match="cut short or was changed"):
+        Ranker.load(path)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
