@@ -117,6 +117,27 @@ def test_what_will_not_do_is_explained(
     assert not list(tmp_path.iterdir())
 
 
+def test_no_input_is_written_over(rankdrift, folder, models, tmp_path):
+    log, model, test = folder / "train.parquet", models[0], tmp_path / "test.parquet"
+    p = tmp_path / "p.csv"
+    p.write_bytes((folder / "p.csv").read_bytes())
+    test.write_bytes((folder / "test.parquet").read_bytes())
+    mine = tmp_path / "mine.json"
+    mine.write_text(model.read_text())
+    weighed = ["--propensities", p, "-o", p]
+    kept = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for words in (
+        ["train", log, *weighed], ["train", log, "--validation", test, "-o", test],
+        ["export-training", log, *weighed], ["evaluate", log, "--model", model, *weighed],
+        ["evaluate", log, "--model", mine, "-o", mine],
+        ["evaluate", log, "--model", model, "--baseline", mine, "-o", mine],
+        ["estimate", test, "-o", test], ["compare", test, "--chart", test],
+    ):  # fmt: skip
+        done = rankdrift(*words)
+        assert done.code == 2 and "is also an input, which would be lost" in done.err, words
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == kept
+
+
 def test_the_table_is_as_large_as_asked_for(rankdrift, monkeypatch):
     asked = []
 
