@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -14,7 +15,10 @@ from worlds import listed, power, simulate
 from rankdrift.diagnosis import diagnose
 from rankdrift.errors import BadCounts, BadOption, BadPropensities
 from rankdrift.estimation import estimate
+from rankdrift.rank.comparison import AtRank, Comparison
 from rankdrift.rank.gains import ideal_dcg
+from rankdrift.rank.ranker import Ranker
+from rankdrift.rank.trees import xgboost_params
 from rankdrift.report.curve_svg import BOTTOM, LEFT, RIGHT, TOP, Axis, curve_picture
 from rankdrift.report.report_page import make_report
 from rankdrift.report.results import COUNTS, CURVE, DIAGNOSIS, METHODS, RANKERS, TRUTH, gather
@@ -122,6 +126,24 @@ def test_files_are_told_apart_by_what_they_hold(tmp_path):
     assert found.curves["curve (2)"].equals(all_of.curve)
     page = make_report(sorted(tmp_path.iterdir()))
     assert Page(page.html).ids == SECTIONS and page.verdict == "good"
+
+
+def test_a_ranker_judged_alone_has_its_numbers_on_the_page():
+    at = (AtRank(1, 900, 90, None, {"mine": 0.6123}, {}), AtRank(2, 5, 0, "no click", {}, {}))
+    alone = Comparison(("mine",), (), at, {}, (), 200, 0, 321)
+    page = Page(make_report(alone).html)
+    assert "0.6123" in page.text and "no click" in page.text and "second --model" in page.text
+    assert "improvement" not in page.text
+
+
+def test_a_folder_may_have_rankers_in_it(tmp_path):
+    made().curve.save(tmp_path / "curve.json")
+    ranker = Ranker("mine", "lightgbm", "tree", (), propensities=None)
+    ranker.save(tmp_path / "mine.txt")
+    assert gather(tmp_path).given == (("curve.json", CURVE),)
+    for name in ("mine.txt", "mine.txt.meta.json"):
+        with pytest.raises(BadOption, match=r"`rankdrift evaluate … -o comparison\.json`"):
+            gather(tmp_path / name)
 
 
 def test_counts_alone_are_estimated_from_and_added_up():
@@ -279,6 +301,23 @@ def test_the_code_on_the_page_runs_and_weighs_clicks(library, tmp_path):
     else:
         assert names["rows"].get_label() == pytest.approx(gain)
         assert names["ranker"].num_boosted_rounds() == 2
+        told = json.loads(names["ranker"].save_config())["learner"]["objective"]
+        used = told["lambdarank_param"]
+        wanted = {k: str(int(v)) if isinstance(v, bool) else str(v)
+                  for k, v in xgboost_params(sizes).items() if k in used}  # fmt: skip
+        assert len(wanted) == 5 and used | wanted == used
+
+
+def test_the_command_on_the_page_reads_the_log_as_it_was_counted():
+    options = {"query": ["keywords", "my shop"], "doc": "item", "rank": "rank", "click": "click",
+               "search": None, "where": "city = 'secret'"}  # fmt: skip
+    curve = hand(provenance={"counts": {"options": options}})
+    code = snippets(curve, "my p.json", queries=False)[0].code
+    words = [shlex.split(line) for line in code.splitlines()]
+    read = ["--query", "keywords,my shop", "--doc", "item"]
+    assert words[0] == ["rankdrift", "train", "train/*.parquet", *read, "-o", "biased.txt"]
+    assert words[1][-4:] == ["--propensities", "my p.json", "-o", "unbiased.txt"]
+    assert "--query" not in snippets(hand(), "p.json", queries=True)[0].code
 
 
 def test_snippets_name_segments_only_if_asked():

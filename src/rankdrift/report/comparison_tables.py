@@ -60,9 +60,11 @@ def meanings(comparison: Plain) -> list[tuple[str, str, str]]:
 
 
 def ranker_tables(comparison: Plain) -> dict[str, Any]:
-    """A table for each model and its baseline: rank by rank, then over all, then other measures."""
+    """A table for each model and its baseline: rank by rank, then over all, then other measures.
+    A model that was judged alone has no baseline."""
     rows = comparison["table"]
     pairs = dict.fromkeys((r["model"], r["baseline"]) for r in rows if r.get("baseline"))
+    pairs = pairs or dict.fromkeys((r["model"], None) for r in rows)
     auc = {(r["measure"], r["rank"], r["model"]): r["value"] for r in rows}
     return {
         "verdicts": list(comparison["verdicts"]),
@@ -77,7 +79,7 @@ def ranker_tables(comparison: Plain) -> dict[str, Any]:
 
 
 def _improvements(
-    rows: Iterable[Plain], auc: Mapping[Any, float | None], model: str, base: str
+    rows: Iterable[Plain], auc: Mapping[Any, float | None], model: str, base: str | None
 ) -> list[dict[str, Any]]:
     here = [r for r in rows if r["model"] == model and r.get("baseline") == base]
     at_ranks = [r for r in here if r["rank"] is not None or r["measure"].startswith("AUC")]
@@ -89,7 +91,7 @@ def _improvements(
 
 
 def _line(
-    r: Plain, auc: Mapping[Any, float | None], base: str, scale: float | None
+    r: Plain, auc: Mapping[Any, float | None], base: str | None, scale: float | None
 ) -> dict[str, Any]:
     told = {
         "name": r["measure"] if r["rank"] is None else f"rank {r['rank']}",

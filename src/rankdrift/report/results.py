@@ -13,6 +13,7 @@ from rankdrift.counts import Counts, merge
 from rankdrift.errors import BadCounts, BadOption, BadPropensities, RankdriftError
 from rankdrift.propensities import Propensities
 from rankdrift.propensities_table import KIND
+from rankdrift.rank.ranker import BESIDE
 
 Plain = Mapping[str, Any]
 
@@ -27,6 +28,7 @@ _MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (TRUTH, ("truth",)),
     (TRUTH, ("propensities", "options")),
 )
+_OF_RANKERS = "Of rankers, give what `rankdrift evaluate … -o comparison.json` writes."
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,10 @@ def _files(path: Path) -> list[Path]:
     """The file, or those of a folder."""
     if not path.is_dir():
         return [path]
-    files = sorted(f for f in path.iterdir() if f.suffix.lower() in ENDINGS and f.is_file())
+    files = sorted(
+        f for f in path.iterdir()
+        if f.suffix.lower() in ENDINGS and f.is_file() and not f.name.endswith(BESIDE)
+    )  # fmt: skip
     if not files:
         raise BadOption(f"{path} holds no file of results ({', '.join(ENDINGS)}).")
     return files
@@ -104,7 +109,7 @@ def _read(path: Path, name: str | None) -> tuple[str, str, Any]:
             return known, CURVE, _curve(path, error)
     if ending != ".json":
         raise BadOption(
-            f"{path} is no result that rankdrift saves: those end in {', '.join(ENDINGS)}."
+            f"{path} is no result to report on: those end in {', '.join(ENDINGS)}. {_OF_RANKERS}"
         )
     try:
         plain = json.loads(path.read_text("utf-8"))
@@ -133,6 +138,8 @@ def _recognise(result: Any, where: str) -> tuple[str, Any]:
     if isinstance(result, Propensities):
         return CURVE, result
     plain = result if isinstance(result, Mapping) else _plain(result)
+    if _marked(plain, ("backend", "features", "model")):
+        raise BadOption(f"{where} tells of a ranker, not how it did. {_OF_RANKERS}")
     for kind, marks in _MARKS:
         if _marked(plain, marks):
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from rankdrift.exports import sql_case
@@ -35,8 +36,7 @@ def snippets(p: Propensities, file: str, *, queries: bool) -> list[Snippet]:
             "rankdrift",
             "Trains a ranker in which a click is worth 1 / propensity, and judges it among results "
             "shown at one rank.",
-            _SHELL.format(file=file, segment=f" --segment {','.join(p.segment_columns)}"
-                          if by_segment else ""),
+            _SHELL.format(file=shlex.quote(file), read=_read(p, by_segment)),
         ),
         Snippet(
             "LightGBM",
@@ -58,14 +58,26 @@ def snippets(p: Propensities, file: str, *, queries: bool) -> list[Snippet]:
     ]  # fmt: skip
 
 
+def _read(p: Propensities, by_segment: bool) -> str:
+    """Options that name the columns of the log as they were when it was counted, where their names
+    do not tell what they are."""
+    options = p.provenance.get("counts", {}).get("options", {})
+    named = {role: options.get(role) or [] for role in ("query", "doc", "rank", "click", "search")}
+    named["segment"] = p.segment_columns if by_segment else []
+    columns = {r: [names] if isinstance(names, str) else names for r, names in named.items()}
+    typed = {r: ",".join(names) for r, names in columns.items() if list(names) not in ([], [r])}
+    return "".join(f" --{role} {shlex.quote(names)}" for role, names in typed.items())
+
+
 _SHELL = """\
-rankdrift train 'train/*.parquet'{segment} -o biased.txt
-rankdrift train 'train/*.parquet'{segment} --propensities {file} -o unbiased.txt
-rankdrift evaluate 'test/*.parquet'{segment} --model biased.txt --model unbiased.txt
+rankdrift train 'train/*.parquet'{read} -o biased.txt
+rankdrift train 'train/*.parquet'{read} --propensities {file} -o unbiased.txt
+rankdrift evaluate 'test/*.parquet'{read} --model biased.txt --model unbiased.txt
 """
 
 _ROWS = """\
-# Your training rows, those of one search together:
+# Your training rows, those of one search together, but in random order within it: equal
+# scores keep the order of rows, and that in which they were shown would bring ranks back in.
 #   x (rows, features), rank (rows,), click (rows,) of bool, sizes (searches,)
 """
 
@@ -113,6 +125,7 @@ ranker = xgboost.train(
         "lambdarank_pair_method": "topk",
         "lambdarank_num_pair_per_sample": int(max(sizes)),
         "lambdarank_normalization": False,
+        "lambdarank_score_normalization": False,
     },
     rows,
     num_boost_round=100,
