@@ -120,18 +120,21 @@ def compare(
     names = _names(methods)
     _check(log, names, {"features": features, "randomised": randomised, "original": original})
     work = _Work(log, reference, features, randomised, original, bootstrap, seed, progress, say)
-    found: list[Estimate] = []
-    left_out: dict[str, str] = {}
-    for name in names:
+    made: dict[str, Estimate] = {}
+    failed: dict[str, str] = {}
+    # First those with options of their own: what is wrong with one ends it before the work.
+    for name in sorted(names, key=lambda name: _needs(name) is None):
         try:
-            found.append(work.estimate(name))
+            made[name] = work.estimate(name)
         except (BadOption, MissingColumns):
             raise
         except RankdriftError as error:
-            left_out[name] = str(error)
-    if not found:
+            failed[name] = str(error)
+    left_out = {name: failed[name] for name in names if name in failed}
+    if not made:
         told = " ".join(f"{name}: {why}" for name, why in left_out.items())
         raise NoUsablePairs(f"No method gave a curve. {told}")
+    found = [made[name] for name in names if name in made]
     pairs = [(a, b) for i, a in enumerate(found) for b in found[i + 1 :]]
     distances = (measure(a, b, level) for a, b in pairs)
     return CurveComparison(
@@ -157,10 +160,15 @@ def _names(methods: str | Sequence[str]) -> list[str]:
     return names
 
 
+def _needs(name: str) -> str | None:
+    """The option that a method cannot do without."""
+    return METHODS[name][2] if name in METHODS else None
+
+
 def _check(log: Log, names: Sequence[str], given: Mapping[str, Any]) -> None:
     """Refuse at once what would fail after the work."""
     for name in names:
-        needed = METHODS[name][2] if name in METHODS else None
+        needed = _needs(name)
         if needed and not given[needed]:
             more = {
                 "features": "Name columns or patterns, such as --features 'f_*', or use em-pairs, "

@@ -75,25 +75,24 @@ def diagnose(counts: Counts, *, curve: str = "loglog", reference: int = 1) -> Di
     base = fit(counts, options)
     # The same curve in every comparison, so that parameters mean the same.
     options = replace(options, curve=base.curve)
-    checks: list[Callable[[], Check]] = [
-        lambda: _click_sizes(counts, base, options),
-        lambda: _direction(counts, options),
-        lambda: _gap(counts, options),
-        lambda: _goodness(base),
-        lambda: _sufficiency(counts, base, options),
-        lambda: _support(counts, base),
-        lambda: _period(base),
-    ]
+    checks: dict[str, Callable[[], Check]] = {
+        "click probabilities": lambda: _click_sizes(counts, base, options),
+        "moved up against moved down": lambda: _direction(counts, options),
+        "short against long gaps": lambda: _gap(counts, options),
+        "fit": lambda: _goodness(base),
+        "curve": lambda: _sufficiency(counts, base, options),
+        "support": lambda: _support(counts, base),
+        "period": lambda: _period(base),
+    }
     if counts.segment_columns:
-        checks.append(lambda: _segments(counts, options))
-    return Diagnosis(tuple(_tried(check) for check in checks))
+        checks["segments"] = lambda: _segments(counts, options)
+    return Diagnosis(tuple(_tried(name, check) for name, check in checks.items()))
 
 
-def _tried(check: Callable[[], Check]) -> Check:
+def _tried(name: str, check: Callable[[], Check]) -> Check:
     try:
         return check()
     except RankdriftError as error:
-        name = check.__code__.co_names[0].strip("_")
         return Check(name, UNKNOWN, f"Could not be told: {error}")
 
 
@@ -229,7 +228,7 @@ def _goodness(base: Fitted) -> Check:
     free = (adjusted**2).sum(axis=0) > 1e-9 * (residual**2).sum(axis=0)
     used = (weight >= 50) & free
     if used.sum() < 2:
-        return Check("fit", UNKNOWN, "Too few comparisons between blocks of ranks.")
+        return Check("fit", UNKNOWN, "Too few comparisons between blocks of ranks.", "Add days.")
     total = residual.sum(axis=0)
     by_cluster = adjusted[terms.touched][:, used]
     statistic, df, df_error, p_value = hotelling(

@@ -19,6 +19,8 @@ TOO_WIDE = np.log(1.2)
 BLOCKS = (2, 3, 6, 11, 21, 51, 101, 201, 501)
 
 DRIFT = ("drift", "all-pairs", "pivot-one", "adjacent-chain")
+# Methods that take a pair's relevance to be the same wherever it is shown.
+SAME_RELEVANCE = {*DRIFT, "em-pairs"}
 # Below this, a difference at a typical rank would be told as 0.0%.
 NOTHING = 0.0005
 UNLIKELY = 0.01
@@ -228,14 +230,11 @@ def meaning(a: Estimate, b: Estimate, mean: float, verdict: str) -> str:
     if _ORDER.index(a.kind) > _ORDER.index(b.kind):
         a, b, mean = b, a, -mean
     if verdict == UNSURE:
-        return (
-            "Too few clicks to tell them apart or together: add days, or compare fewer ranks "
-            "(--max-rank)."
-        )
+        return _unsure(a, b)
     if b.kind == "ctr":
         return _against_ctr(a, mean, verdict)
     if verdict == AGREE:
-        if {a.kind, b.kind} <= {*DRIFT}:
+        if {a.kind, b.kind} <= SAME_RELEVANCE:
             return "They share an assumption, so this is one witness heard twice."
         return "They assume different things, so agreement speaks for both."
     if a.kind == "experiment":
@@ -262,6 +261,19 @@ def meaning(a: Estimate, b: Estimate, mean: float, verdict: str) -> str:
     )
 
 
+def _unsure(a: Estimate, b: Estimate) -> str:
+    unknown = [e.name for e in (a, b) if e.curve.errors == "none"]
+    if unknown:
+        return (
+            f"How sure {' and '.join(unknown)} can be is not known, for no refits were made "
+            "(--bootstrap 10)."
+        )
+    return (
+        "Too few clicks to tell them apart or together: add days, or compare fewer ranks "
+        "(--max-rank)."
+    )
+
+
 def _against_ctr(a: Estimate, mean: float, verdict: str) -> str:
     if verdict == AGREE:
         return (
@@ -282,10 +294,12 @@ def _against_ctr(a: Estimate, mean: float, verdict: str) -> str:
 def _against_em(a: Estimate, b: Estimate, mean: float) -> str:
     if mean > 0:
         return (
-            f"{b.name} is lower: the ranker knows more of relevance than the features tell, and "
-            "what they cannot explain is put down to the rank. Add the ranker's own features."
+            f"{b.name} is lower: the ranker knows more of relevance than the features tell, or its "
+            "trees are too few to learn it, and what they cannot explain is put down to the rank. "
+            "Add the ranker's own features, or try more trees (regression_em)."
         )
     return (
         f"{b.name} is higher: features that go with the rank (the ranker's score, past clicks) "
-        "explain as relevance what the rank did. Leave such features out."
+        "explain as relevance what the rank did, or its trees are so many that they take chance "
+        "for relevance. Leave such features out, or try fewer trees (regression_em)."
     )

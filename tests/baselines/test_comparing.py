@@ -9,7 +9,7 @@ from baselines.made import made
 import rankdrift
 from rankdrift.cli import run
 from rankdrift.comparing import METHODS, compare
-from rankdrift.disagreement import AGREE, DIFFER, UNSURE
+from rankdrift.disagreement import AGREE, DIFFER, UNSURE, Estimate, meaning
 from rankdrift.errors import BadOption, MissingColumns, NoUsablePairs
 
 METHODS_HERE = ["loglog", "direct", "all-pairs", "ctr", "experiment", "em-pairs"]
@@ -93,6 +93,38 @@ def test_em_goes_with_the_others():
     assert both.curves["em"].errors == "bootstrap"
     if d.verdict == DIFFER and d.mean_percent > 0:
         assert "features" in d.meaning
+
+
+def test_without_refits_nobody_can_say_whether_em_agrees():
+    """That is no matter of clicks, and more days would not help."""
+    small = made(33, queries=80, searches=10)
+    found = compare(small.log(), methods=["ctr", "em"], features="f_good", bootstrap=0)
+    d = distance(found, "ctr", "em")
+    assert (d.verdict, d.low) == (UNSURE, None)
+    assert d.meaning.startswith("How sure em can be is not known")
+    assert "--bootstrap" in d.meaning
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ("drift", "all-pairs", "one witness heard twice"),
+        ("em-pairs", "pivot-one", "one witness heard twice"),
+        ("drift", "em", "agreement speaks for both"),
+        ("em-pairs", "em", "agreement speaks for both"),
+        ("experiment", "adjacent-chain", "agreement speaks for both"),
+    ],
+)
+def test_agreement_says_more_where_the_assumptions_differ(found, first, second, said):
+    a, b = (Estimate(kind, kind, found.curves["direct"]) for kind in (first, second))
+    assert said in meaning(a, b, 0.0, AGREE)
+
+
+def test_what_is_wrong_with_an_option_is_said_before_the_work(world):
+    said = []
+    with pytest.raises(MissingColumns, match="g_"):
+        compare(world.log(), methods=["loglog", "em"], features="g_*", say=said.append)
+    assert not any(line.startswith("loglog") for line in said)
 
 
 def test_what_the_log_does_not_allow_is_left_out(world):

@@ -105,6 +105,19 @@ def test_counts_that_do_not_tell_when():
         assert "--time" in found[name].advice
 
 
+def test_a_check_that_cannot_be_made_keeps_its_name():
+    """Every pair was clicked twice, so there is none with a single click."""
+    rows = [(((rank, 1), (rank + 1, 1)), bucket, 5) for rank in (1, 2, 3) for bucket in range(16)]
+    found = diagnose(listed(rows)).checks
+    assert found[0].name == "click probabilities"
+    assert found[0].verdict == UNKNOWN
+    assert "no usable pair" in found[0].words
+    assert [check.name for check in found] == [
+        "click probabilities", "moved up against moved down", "short against long gaps", "fit",
+        "curve", "support", "period",
+    ]  # fmt: skip
+
+
 def test_clicks_that_no_curve_explains():
     """1 wins over 2, 2 over 5 and 5 over 1: no propensities do that."""
     rng = np.random.default_rng(1)
