@@ -71,6 +71,8 @@ def read_matrix(
         arrays = found.fetch(relevance is not None, docs, searches == "clicked")
     finally:
         connection.execute("DROP TABLE IF EXISTS rd_plan.result")
+    if not len(arrays["rank"]):
+        _refuse_empty(funnel.used.rows, ranks, searches == "clicked")
     return _matrix(log, found, arrays, funnel)
 
 
@@ -246,14 +248,21 @@ def _plan(
     return Plan((*steps, Step("result", select)))
 
 
+def _refuse_empty(rows: int, ranks: Sequence[int] | None, clicked: bool) -> None:
+    those = "" if ranks is None else f" at rank {', '.join(map(str, ranks))}"
+    if clicked:
+        raise BadLog(
+            f"None of the {rows:,} results shown was clicked{those}, so there is nothing to learn "
+            "from. Check the column of clicks (--click)."
+        )
+    raise BadLog(
+        f"None of the {rows:,} results was shown{those}. Ask for other ranks (--ranks, --max-rank)."
+    )
+
+
 def _matrix(log: Log, landed: Landed, found: dict[str, Any], funnel: Funnel) -> Matrix:
     n = len(found["rank"])
     remarks: tuple[str, ...] = ()
-    if not n:
-        raise BadLog(
-            "None of the rows asked for is there: no search has a click, or no result was shown "
-            "at these ranks."
-        )
     x = np.empty((n, len(landed.features)), np.float32)
     for i in range(x.shape[1]):
         x[:, i] = np.ma.filled(found.pop(f"x{i}"), np.nan)

@@ -74,6 +74,9 @@ def test_evaluate(rankdrift, folder, models, tmp_path):
         "--ranks", "1,4,99", "--bootstrap", 60, "--relevance", "relevance", "--propensities",
         folder / "p.csv", "--output", tmp_path / "t.tex", "-o", "comparison.json",
     ]))  # fmt: skip
+    twice = rankdrift("evaluate", folder / "test.parquet", "--model", fair, "--model", fair,
+                      "--bootstrap", 20)  # fmt: skip
+    assert "AUC fair" in twice.out and "0.5 is chance" in twice.out and "±" not in twice.out
     again = rankdrift(*words, "--baseline", fair, "--bootstrap", 20, "--json", "-q")
     assert again.json["baselines"] == ["fair"] and again.json["models"] == ["biased", "fair"]
     assert again.err == ""
@@ -90,6 +93,21 @@ def test_export_training(rankdrift, folder, tmp_path):
     assert done.code == 0
     assert done.out.split() == [str(tmp_path / f"t.tsv{e}") for e in ("", ".query", ".weight",
                                                                        ".conf")]  # fmt: skip
+    assert f"in the folder {tmp_path}: lightgbm config=t.tsv.conf" in done.err
+
+
+@pytest.mark.parametrize("form", ["lightgbm", "weights"])
+def test_the_next_of_export_training_trains_on_the_same(rankdrift, folder, tmp_path, form,
+                                                        monkeypatch):  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    chosen = ["--features", "f_1,f_word", "--propensities", folder / "short.csv", "--beyond",
+              "clip", "--clip", "1.5", "--max-rank", "10"]  # fmt: skip
+    done = rankdrift("export-training", folder / "train.parquet", *chosen, "--form", form,
+                     "-o", "w.csv")  # fmt: skip
+    _, *words = shlex.split(done.err.splitlines()[-1].removeprefix("Next: "))
+    trained = rankdrift(*words, "--trees", 2, "--json").json
+    assert trained["features"] == ["f_1", "f_word"] and trained["gains"]["largest"] == 1.5
+    assert trained["gains"]["borrowed"] and trained["file"] == "ranker.txt"
 
 
 @pytest.mark.parametrize(
@@ -99,6 +117,8 @@ def test_export_training(rankdrift, folder, tmp_path):
      (["train", "LOG", "-o", "m.txt", "--propensities", "no.csv"], "no.csv"),
      (["train", "LOG", "-o", "LOG"], "is also an input"),
      (["train", "LOG", "-o", "m.txt", "--early-stopping", "3"], "validation="),
+     (["train", "LOG", "-o", "m.txt", "--validation", "0"], "between 0 and 1"),
+     (["evaluate", "LOG", "--model", "MODEL", "--clip", "3"], "give propensities too"),
      (["evaluate", "LOG", "--model", "LOG"], "no model"),
      (["evaluate", "LOG", "--model", "MODEL", "--ranks", "1,x"], "whole numbers"),
      (["evaluate", "LOG", "--model", "MODEL", "-o", "a.doc"], "cannot be written as"),

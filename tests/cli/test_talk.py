@@ -8,6 +8,7 @@ import sys
 from importlib import import_module
 
 import pytest
+from rank.clicklogs import frame
 
 from rankdrift.cli.screen import Screen
 from rankdrift.report.words import percent, printable, share
@@ -123,12 +124,21 @@ def test_no_progress_unless_somebody_watches(shell, log, tmp_path):
     words = ["harvest", log, "-o", tmp_path / "c.parquet"]
     _, seen = in_terminal(words, code=hurry)
     assert re.search(r"\d of 60,000 rows", seen) and "pairs" in seen
+    assert re.search(r"[-\d]:[-\d]{2}:[-\d]{2} left", COLOUR.sub("", seen))
     _, seen = in_terminal([*words[:-1], tmp_path / "days", "--by", "day"], code=hurry)
     assert "1 day done" in seen and "30,000 of 60,000 rows" in seen
     _, seen = in_terminal([*words, "--quiet"], code=hurry)
     assert "of 60,000 rows" not in seen
     _, seen = in_terminal(words, code=wait)  # over before it is worth a bar
     assert "of 60,000 rows" not in seen
+
+
+def test_trees_are_counted_as_they_grow(tmp_path):
+    frame(searches=60).to_parquet(tmp_path / "log.parquet")
+    words = ["train", tmp_path / "log.parquet", "--trees", "300", "-o", tmp_path / "m.txt"]
+    _, seen = in_terminal(words, env={"OMP_NUM_THREADS": "1"})
+    bars = re.findall(r"(\w+ ?\w*) +[━╸╺ ]+ +(\d+)/300 [-\d:]+ left", COLOUR.sub("", seen))
+    assert bars[0] == ("reading ", "0") and bars[-1] == ("growing trees", "300")
 
 
 def test_the_bar_only_moves_forward():

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -170,6 +171,19 @@ def test_a_rank_without_clicks_is_a_stated_gap(test_rows, scores):
         nothing.plot()
 
 
+def test_ranks_of_a_log_without_clicks_are_stated_gaps_too():
+    table = frame(searches=60)
+    made = train(matrix(table), trees=1, threads=1)
+    still = table[(table["rank"] != 2) | (table.click == 0)]
+    for ranks, gaps in (((2,), ["none of"]), ((1, 2), [None, "none of"])):
+        found = evaluate(made, read_log(still), ranks=ranks, bootstrap=20)
+        assert [at.gap and at.gap[:7] for at in found.at_rank] == gaps
+    with pytest.raises(BadLog, match="None of the 720 results was shown at rank 40, 41"):
+        evaluate(made, read_log(table), ranks=(40, 41))
+    with pytest.raises(BadLog, match="None of the 720 results shown was clicked"):
+        evaluate(made, read_log(table.assign(click=0)), ranks=(2,))
+
+
 def test_bad_requests_are_explained(test_rows, scores):
     silent = test_rows.take(~test_rows.click)
     with pytest.raises(BadLog, match="was clicked"):
@@ -183,9 +197,12 @@ def test_bad_requests_are_explained(test_rows, scores):
         (scores, {"ranks": (0,)}, "from 1"), (scores, {"ranks": ()}, "from 1"),
         (scores, {"bootstrap": 1}, "2 or more"), ({"m": np.zeros(3)}, {}, "one number a row"),
         ({"m": np.full(len(test_rows), np.nan)}, {}, "none missing"), (["x"], {}, "Cannot judge"),
+        (scores, {"clip": 3.0}, "give propensities too"),
     ):  # fmt: skip
         with pytest.raises(BadOption, match=words):
             evaluate(models, test_rows, **options)
+    with pytest.raises(BadOption, match="no relevance, which 'grade' is asked for"):
+        evaluate(scores, replace(test_rows, relevance=None), relevance="grade")
     with pytest.raises(BadOption, match="need a Matrix"):
         evaluate({"m": np.zeros(3)}, read_log(frame(searches=5)))
     with pytest.raises(BadOption, match="Cannot judge on"):

@@ -303,7 +303,7 @@ def test_bad_rows_are_explained():
     table = frame(searches=20)
     with pytest.raises(BadLog, match="None of the 240 results shown was clicked"):
         train(matrix(table.assign(click=0)))
-    with pytest.raises(BadLog, match="None of the rows"):
+    with pytest.raises(BadLog, match="None of the 240 results shown was clicked"):
         train(read_log(table.assign(click=0)))
     alone = table.assign(search=np.arange(len(table)))
     with pytest.raises(BadLog, match="show a single result"):

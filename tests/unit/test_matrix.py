@@ -143,8 +143,10 @@ def test_only_searches_with_a_click_only_some_ranks(table):
     assert clicked.n_searches == table[table.click == 1].search.nunique() < whole.n_searches
     top = read_matrix(log, ranks=(1, 3))
     assert set(top.rank.tolist()) == {1, 3} and len(top) == 80
-    with pytest.raises(BadLog, match="None of the rows"):
+    with pytest.raises(BadLog, match=r"None of the \d+ results was shown at rank 9\."):
         read_matrix(log, ranks=(9,))
+    with pytest.raises(BadLog, match=r"was clicked at rank 9, so"):
+        read_matrix(log, ranks=(9,), searches="clicked")
 
 
 def test_without_searches_rows_are_dealt_into_lists_with_each_rank_once(table):

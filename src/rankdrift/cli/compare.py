@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from rankdrift.cli.options import Sections, log_options, read, shorter, typed
-from rankdrift.cli.output import check_file
+from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
 
@@ -58,6 +58,7 @@ def compare(
             --features 'f_*' --randomised is_random --chart curves.html
     """
     if chart:
+        refuse_input(chart, logs, options["format"])
         check_file(chart)
     from rankdrift.comparing import compare
     from rankdrift.report.comparison_text import comparison_report

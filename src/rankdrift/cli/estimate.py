@@ -7,7 +7,7 @@ import click
 
 from rankdrift.cli.counts import find_counts
 from rankdrift.cli.options import Sections, given, log_options, read, shorter, typed
-from rankdrift.cli.output import check_file
+from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.errors import BadCounts
@@ -78,6 +78,7 @@ def estimate(
         rankdrift estimate counts.parquet --by platform --curve auto -o propensities.json
     """
     if output:
+        refuse_input(output, inputs, options["format"])
         check_file(output)
     from rankdrift.estimation import estimate
     from rankdrift.report.curve_text import curve_report

@@ -59,7 +59,7 @@ def evaluate(
     for path in output:
         check_ending(path)
         check_file(path)
-        refuse_input(path, logs, options.get("format"))
+        refuse_input(path, logs, options["format"], more=(*models, *baselines, propensities))
     names = _names((*models, *(b for b in baselines if b not in models)))
     rankers = {name: Ranker.load(path, name) for path, name in names.items()}
     try:
@@ -88,8 +88,9 @@ def evaluate(
 
 def _names(paths: tuple[str, ...]) -> dict[str, str]:
     """Path -> a short name: the file's, or the whole path where two files are called alike."""
-    stems = [Path(path).stem for path in paths]
+    different = list(dict.fromkeys(paths))
+    stems = [Path(path).stem for path in different]
     return {
         path: stem if stems.count(stem) == 1 else path
-        for path, stem in zip(paths, stems, strict=True)
+        for path, stem in zip(different, stems, strict=True)
     }

@@ -29,12 +29,16 @@ def check_folder(path: str) -> None:
     check_file(str(folder / "YYYY-MM-DD.parquet"))
 
 
-def refuse_input(path: str, inputs: Iterable[str], format: str | None = None) -> None:
-    """Raise BadOption if writing to the file or folder `path` could replace an input."""
+def refuse_input(
+    path: str, inputs: Iterable[str], format: str | None = None, *, more: Iterable[str | None] = ()
+) -> None:
+    """Raise BadOption if writing to the file or folder `path` could replace an input: a log of this
+    format, or one of the files that are given as `more`."""
     folder = os.path.isdir(path)
     if not folder and not os.path.exists(path):
         return
-    for name in _files(inputs, format):
+    given = [name for name in more if name and os.path.exists(name)]
+    for name in [*_files(inputs, format), *given]:
         if os.path.samefile(os.path.dirname(name) if folder else name, path):
             what = "has the input in it" if folder else "is also an input"
             raise BadOption(f"{path!r} {what}, which would be lost. Choose another place with -o.")

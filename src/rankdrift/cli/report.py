@@ -5,9 +5,8 @@ from pathlib import Path
 
 import click
 
-from rankdrift.cli.output import check_file
+from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
-from rankdrift.errors import BadOption
 
 
 @click.command()
@@ -32,7 +31,7 @@ def report(
         rankdrift report counts.parquet -o report.html
         rankdrift report counts.parquet propensities.json methods.json rankers.json -o report.html
     """
-    _refuse_input(output, results)
+    refuse_input(output, (), more=results)
     check_file(output)
     from rankdrift.report.report_page import make_report
 
@@ -61,10 +60,3 @@ def _typed(results: tuple[str, ...], name: str) -> str:
     """The path of the file of this name, given itself or with its folder."""
     paths = [Path(path) / name if os.path.isdir(path) else Path(path) for path in results]
     return str(next(path for path in paths if path.name == name and path.exists()))
-
-
-def _refuse_input(output: str, results: tuple[str, ...]) -> None:
-    for name in results:
-        given = Path(name)
-        if given.exists() and Path(output).exists() and given.samefile(output):
-            raise BadOption(f"{output!r} is also an input, which would be lost. Choose another -o.")

@@ -8,7 +8,7 @@ import click
 
 from rankdrift.cli.options import Sections, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, refuse_input
-from rankdrift.cli.screen import Screen, talking
+from rankdrift.cli.screen import Screen, join, talking
 
 Command = Callable[..., Any]
 
@@ -83,7 +83,7 @@ def train(
         rankdrift evaluate 'test/*.parquet' --model biased.txt --model unbiased.txt
     """
     check_file(output)
-    refuse_input(output, logs, options.get("format"))
+    refuse_input(output, logs, options["format"], more=(propensities, validation))
     from rankdrift.rank.training import train
 
     own = ("trees", "learning_rate", "leaves", "min_rows", "norm", "early_stopping", "backend",
@@ -94,7 +94,8 @@ def train(
     screen.note(log.remarks)
     judge: Any = None
     if validation is not None:
-        judge = _share(validation) or read((validation,), options)
+        share = _share(validation)
+        judge = read((validation,), options) if share is None else share
     with tree_bar(screen, chosen["trees"]) as each:
         ranker = train(
             log, propensities=propensities, features=split(features),
@@ -145,10 +146,10 @@ def export_training(
 
     \b
         rankdrift export-training train.parquet --propensities p.csv -o train.tsv
-        lightgbm config=train.tsv.conf
+        rankdrift export-training train.parquet --form weights -o weights.parquet
     """
     check_file(output)
-    refuse_input(output, logs, options.get("format"))
+    refuse_input(output, logs, options["format"], more=(propensities,))
     from rankdrift.rank.exporting import export_training
 
     log = read(logs, options)
@@ -161,12 +162,15 @@ def export_training(
         screen.text(str(path))
     screen.answer({"form": form, "files": [str(path) for path in written]})
     if form == "lightgbm":
-        screen.next("lightgbm", f"config={written[-1]}")
-    else:  # the same model, to hold the other tool's against
-        curve = ["--propensities", propensities] if propensities else []
-        screen.next(
-            "rankdrift", "train", *shorter(logs), *typed(options), *curve, "-o", "ranker.txt"
-        )
+        there = str(written[-1].parent)
+        command = join(["lightgbm", f"config={written[-1].name}"])
+        screen.say("", f"With LightGBM's command line, in the folder {there}: {command}")
+    # The same model, to hold the other tool's against.
+    curve = ["--propensities", propensities] if propensities else []
+    weights = {"clip": clip, "beyond": None if beyond == "error" else beyond, "pool": pool or None}
+    named = {"features": None if features == "f_*" else features, "categorical": categorical or None}
+    screen.next("rankdrift", "train", *shorter(logs), *typed({**named, **weights, **options}),
+                *curve, "-o", "ranker.txt")  # fmt: skip
     return 0
 
 
@@ -187,7 +191,7 @@ def tree_bar(screen: Screen, trees: int) -> Iterator[Callable[[int], None] | Non
 
     with Progress(
         "{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-        console=screen.err, transient=True,
+        "left", console=screen.err, transient=True,
     ) as bar:  # fmt: skip
-        task = bar.add_task("growing trees", total=trees)
-        yield lambda done: bar.update(task, completed=done)
+        task = bar.add_task("reading", total=trees)
+        yield lambda done: bar.update(task, completed=done, description="growing trees")

@@ -65,12 +65,19 @@ def evaluate(
     if not isinstance(bootstrap, int) or bootstrap < 2:
         raise BadOption(f"bootstrap must be a whole number of 2 or more, not {bootstrap!r}.")
     curve = as_propensities(propensities)
+    if curve is None and clip is not None:
+        raise BadOption(
+            "clip limits 1 / propensity in the weighted measures: give propensities too."
+        )
     whole = curve is not None or relevance is not None
     matrix = _rows(models, data, relevance, None if whole else wanted, say)
-    if not matrix.n_clicks:
+    shown, clicks = len(matrix), matrix.n_clicks
+    if isinstance(data, Log) and matrix.funnel:  # rows at other ranks were counted, but not read
+        shown, clicks = matrix.funnel.used.rows, matrix.funnel.used.clicks
+    if not clicks:
         raise BadLog(
-            f"None of the {len(matrix):,} results shown was clicked, so models cannot be judged. "
-            "Check the column of clicks (--click)."
+            f"None of the {shown:,} results shown was clicked, so models cannot be judged. Check "
+            "the column of clicks (--click)."
         )
     scores = {name: _score(name, model, matrix) for name, model in models.items()}
     gains = weigh(matrix, curve, clip=clip, beyond=beyond, pool=pool).gain if curve else None
@@ -163,6 +170,11 @@ def _rows(
     say: Callable[[str], None] | None,
 ) -> Matrix:
     if isinstance(data, Matrix):
+        if relevance is not None and data.relevance is None:
+            raise BadOption(
+                f"The matrix has no relevance, which {relevance!r} is asked for. Read it with "
+                "relevance=, or give the log instead."
+            )
         return data
     if not isinstance(data, Log):
         raise BadOption(f"Cannot judge on a {type(data).__name__}: give a Log or a Matrix.")

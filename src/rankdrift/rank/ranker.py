@@ -235,6 +235,7 @@ def _with_meta(text: str, meta: dict[str, Any], path: Path, name: str) -> Ranker
 
 def _without_meta(text: str, path: Path, name: str) -> Ranker:
     if text.startswith("tree\n"):
+        _refuse_cut(text, path)
         booster = _opened(text, path, "lightgbm")
         if re.search(r"^num_cat=[1-9]", text, re.M):
             raise BadOption(
@@ -243,7 +244,7 @@ def _without_meta(text: str, path: Path, name: str) -> Ranker:
             )
         names = booster.feature_name()
         return Ranker(name, "lightgbm", text, tuple(map(Feature, names)), trees=booster.num_trees())
-    if text.lstrip().startswith("{"):
+    if text.lstrip().startswith("{") and '"learner"' in text:
         booster = _opened(text, path, "xgboost")
         names = booster.feature_names or [f"f{i}" for i in range(booster.num_features())]
         if "c" in (booster.feature_types or []):
@@ -254,6 +255,20 @@ def _without_meta(text: str, path: Path, name: str) -> Ranker:
         f"{str(path)!r} is no model: neither LightGBM's text nor XGBoost's JSON. Give the file "
         "that `rankdrift train` wrote."
     )
+
+
+def _refuse_cut(text: str, path: Path) -> None:
+    """LightGBM ends the whole process when its trees are not where `tree_sizes` says, or when its
+    parameters have no end."""
+    model = text.encode()
+    sizes = re.search(rb"^tree_sizes=([\d ]*)\n+", model, re.M)
+    after = model[sizes.end() + sum(map(int, sizes[1].split())) :] if sizes else b""
+    whole = b"\nparameters:" not in after or b"\nend of parameters" in after
+    if not (whole and after.startswith(b"end of trees")):
+        raise BadOption(
+            f"The model {str(path)!r} is cut short or was changed. Train again, or copy it again "
+            "from where it came."
+        )
 
 
 def _opened(text: str, path: Path, backend: str) -> Any:

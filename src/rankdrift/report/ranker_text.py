@@ -60,10 +60,11 @@ def comparison_report(c: Comparison) -> Group:
         )  # fmt: skip
     told = [Text(printable(verdict)) for verdict in c.verdicts]
     gaps = [Text(printable(f"Rank {at.rank}: {at.gap}.")) for at in c.at_rank if at.gap]
-    foot = Text(
-        f"AUC among results shown at one rank; improvement ± standard deviation over "
-        f"{c.bootstrap:,} samples of {c.queries:,} queries; * p < 0.05"
+    spread = (
+        f"improvement ± standard deviation over {c.bootstrap:,} samples of {c.queries:,} queries; "
+        "* p < 0.05"
     )
+    foot = Text(f"AUC among results shown at one rank; {spread if c.pairs else '0.5 is chance'}")
     return Group(table, Text(), *gaps, foot, *told)
 
 
