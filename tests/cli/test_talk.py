@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 from importlib import import_module
@@ -10,6 +11,7 @@ from importlib import import_module
 import pytest
 from rank.clicklogs import frame
 
+from rankdrift import Counts
 from rankdrift.cli.screen import Screen
 from rankdrift.report.words import percent, printable, share
 
@@ -102,6 +104,17 @@ def test_a_reader_that_leaves_early_is_no_error(verb, log, tmp_path, shell):
     os.close(writer)
     assert done.returncode == 0
     assert "Traceback" not in done.stderr and "rror" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_streams_may_be_closed(closed, log, tmp_path):
+    command = shlex.join([*COMMAND, "harvest", str(log), "-o", "c.parquet"])
+    done = subprocess.run(
+        f"{command} {closed}", shell=True, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "Traceback" not in done.stderr
+    assert Counts.load(tmp_path / "c.parquet").n_pairs
+    assert bool(done.stdout) == (closed == "2>&-") and bool(done.stderr) == (closed == ">&-")
 
 
 def test_a_harvest_survives_a_reader_that_leaves(log, tmp_path):

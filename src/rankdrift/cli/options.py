@@ -183,13 +183,14 @@ def typed(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def again(*more: str) -> list[str]:
-    """The command that is running, as it was typed, with more at its end."""
+def again(*more: str, verb: str | None = None, without: Iterable[str] = ()) -> list[str]:
+    """The command that is running, as it was typed, with more at its end; or another verb with the
+    same options, but for those left out."""
     context = click.get_current_context()
     words: list[str] = []
     for parameter in context.command.params:
         name = parameter.name or ""
-        if context.get_parameter_source(name) != ParameterSource.COMMANDLINE:
+        if context.get_parameter_source(name) != ParameterSource.COMMANDLINE or name in without:
             continue
         value = context.params.get(name)
         values = value if isinstance(value, tuple) else (value,)
@@ -199,7 +200,7 @@ def again(*more: str) -> list[str]:
             words.append((parameter.opts if value else parameter.secondary_opts)[-1])
         else:
             words += [word for v in values for word in (parameter.opts[-1], str(v))]
-    return ["rankdrift", str(context.info_name), *words, *more]
+    return ["rankdrift", verb or str(context.info_name), *words, *more]
 
 
 def shorter(logs: Sequence[str]) -> list[str]:

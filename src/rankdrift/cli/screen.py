@@ -126,8 +126,13 @@ def close(stream: IO[str]) -> None:
 
 
 def write_what_it_can() -> None:
-    """Characters that the terminal lacks must not end a run."""
+    """Neither characters that the terminal lacks nor a stream that was closed must end a run."""
     codecs.register_error("rankdrift", _stand_in)
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:  # as with `>&-`
+            nowhere = open(os.devnull, "w", encoding="utf-8")
+            os.dup2(nowhere.fileno(), number)  # no other file may get this number
+            setattr(sys, name, nowhere)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="rankdrift")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rankdrift.cli.options import Sections, log_options, read, shorter, typed
+from rankdrift.cli.options import Sections, again, log_options, read, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, join, talking
 
@@ -162,15 +162,11 @@ def export_training(
         screen.text(str(path))
     screen.answer({"form": form, "files": [str(path) for path in written]})
     if form == "lightgbm":
-        there = str(written[-1].parent)
-        command = join(["lightgbm", f"config={written[-1].name}"])
-        screen.say("", f"With LightGBM's command line, in the folder {there}: {command}")
+        conf = written[-1]
+        command = join(["lightgbm", f"config={conf.name}"])
+        screen.say("", f"With LightGBM's command line, in the folder {conf.parent}: {command}")
     # The same model, to hold the other tool's against.
-    curve = ["--propensities", propensities] if propensities else []
-    weights = {"clip": clip, "beyond": None if beyond == "error" else beyond, "pool": pool or None}
-    named = {"features": None if features == "f_*" else features, "categorical": categorical or None}
-    screen.next("rankdrift", "train", *shorter(logs), *typed({**named, **weights, **options}),
-                *curve, "-o", "ranker.txt")  # fmt: skip
+    screen.next(*again("-o", "ranker.txt", verb="train", without=("output", "form")))
     return 0
 
 
