@@ -23,6 +23,8 @@ from rankdrift.report.words import printable
 
 GOOD, UNFIT, WRONG, BROKEN, STOPPED = 0, 1, 2, 70, 130
 
+# How the help calls options that are files.
+FILES = ("FILE", "FOLDER", "PATH", "LOG|SHARE")
 # In flow order: verb -> the module it is in, what it does. Loaded when asked for.
 VERBS = {
     "demo": ("demo", "Make up a log and go through all the steps."),
@@ -54,6 +56,7 @@ class Verbs(click.Group):
         module = import_module(f"rankdrift.cli.{VERBS[cmd_name][0]}")
         command = getattr(module, cmd_name.replace("-", "_"))
         assert isinstance(command, click.Command)
+        _complete_files(command)
         return command
 
     def resolve_command(
@@ -66,6 +69,15 @@ class Verbs(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
             formatter.write_dl([(name, told) for name, (_, told) in VERBS.items()])
+
+
+def _complete_files(command: click.Command) -> None:
+    """The shell then offers files where the help asks for one: every argument is one."""
+    for parameter in command.params:
+        if isinstance(parameter, click.Argument) or parameter.metavar in FILES:
+            parameter.type = click.Path()
+    for verb in command.commands.values() if isinstance(command, click.Group) else ():
+        _complete_files(verb)
 
 
 @click.group(

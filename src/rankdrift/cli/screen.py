@@ -130,9 +130,8 @@ def write_what_it_can() -> None:
     codecs.register_error("rankdrift", _stand_in)
     for number, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:  # as with `>&-`
-            nowhere = open(os.devnull, "w", encoding="utf-8")
-            os.dup2(nowhere.fileno(), number)  # no other file may get this number
-            setattr(sys, name, nowhere)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)  # lest another file get the number
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="rankdrift")
