@@ -209,7 +209,7 @@ def segments_words(p: Propensities) -> str:
         return ""
     told = f"Same curve in all segments: p = {test.p_value:.2g}"
     if test.spread >= NOTHING:
-        return f"{told}; beyond noise they differ by {test.spread:.1%}."
+        return f"{told}; beyond noise they differ by {np.expm1(test.spread):.1%}."
     curves = list(p.by_segment.values())
     apart = furthest_apart(curves) if test.p_value < UNLIKELY and len(curves) > 1 else None
     if apart is None:

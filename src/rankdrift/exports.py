@@ -94,7 +94,8 @@ def save_export(p: Propensities, path: str | os.PathLike[str], form: str, **opti
     try:
         text = FORMS[form](p, **options)
     except TypeError as error:
-        raise BadOption(f"The form {form!r} does not take these options: {error}.") from error
+        told = str(error).partition("() ")[2] or error
+        raise BadOption(f"The form {form!r} does not take these options: it {told}.") from error
     write_text(path, text)
 
 

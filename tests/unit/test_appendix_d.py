@@ -5,6 +5,7 @@ import pytest
 
 from rankdrift import harvest, read_log
 from rankdrift.errors import BadOption
+from rankdrift.likelihood import likelihood
 from rankdrift.simulate import inverse_log, pairs, pairs_log
 
 # Clicks counted in two runs differ by chance: relative deviations as of Poisson numbers.
@@ -82,3 +83,23 @@ def test_a_seed_makes_the_same_pairs(tmp_path):
 def test_options_that_cannot_be(wrong):
     with pytest.raises(BadOption):
         pairs(100, **wrong)
+
+
+def test_no_pairs_at_all():
+    with pytest.raises(BadOption, match="at least 1 pairs, not 0"):
+        pairs(0)
+
+
+def test_no_rank_wins_more_clicks_than_it_should():
+    """At the true propensities the slope of log L is chance, down to ranks cut off at either end,
+    however large click probabilities are."""
+    world = pairs(400_000, ranks=40, relevance=0.6, seed=6)
+    terms = likelihood(world.counts, "every")
+    by_bucket = terms.bucket_scores(np.log(world.propensities))
+    off = by_bucket.sum(axis=0) / np.sqrt((by_bucket**2).sum(axis=0))
+    assert np.abs(off).max() < SURE
+    assert 0.4 < np.mean(off**2) < 1.8  # 1 but for chance; of 40 squares 0.22
+    wrong = np.log(world.propensities)
+    wrong[0] += 0.1
+    by_bucket = terms.bucket_scores(wrong)
+    assert abs(by_bucket[:, 0].sum()) > SURE * np.sqrt((by_bucket[:, 0] ** 2).sum())

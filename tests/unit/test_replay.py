@@ -91,6 +91,15 @@ def test_a_stiff_curve_is_found_out(counts):
     assert found.verdict in ("biased", "short")
 
 
+def test_pairs_that_the_truth_does_not_tell_of_are_counted(counts):
+    truth = estimate(counts.restrict(max_rank=10), errors="model")
+    found = like(counts, truth=truth, replays=2)
+    assert found.blocks[-1].last == 10
+    assert found.left_out == counts.n_pairs - counts.only(truth.ranks).n_pairs > 0
+    assert found.to_dict()["left_out"] == found.left_out
+    assert like(counts, replays=2).left_out == 0
+
+
 def test_thin_counts_are_found_out():
     thin = pairs(150, ranks=RANKS, seed=4).counts
     assert like(thin, replays=10).verdict in ("noisy", "failed", "biased", "short")

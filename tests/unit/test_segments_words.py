@@ -56,7 +56,7 @@ def test_what_matters_is_how_far_for_what_is_known():
 
 def test_what_is_told_otherwise():
     same = curve(-0.5 * np.log(RANKS))
-    assert segments_words(segmented(0.123, 1e-9, same, same)).endswith(
+    assert segments_words(segmented(np.log(1.123), 1e-9, same, same)).endswith(
         "p = 1e-09; beyond noise they differ by 12.3%."
     )
     assert segments_words(segmented(0.0, 0.4, same, same)).endswith(

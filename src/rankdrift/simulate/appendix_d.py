@@ -164,10 +164,10 @@ class Recipe:
         query_effect: float,
         seed: int,
     ) -> Recipe:
-        for name, value, least in (("n", n, 1), ("ranks", ranks, 2), ("queries", queries, 1),
+        for name, value, least in (("pairs", n, 1), ("ranks", ranks, 2), ("queries", queries, 1),
                                    ("appearances", appearances, 2)):  # fmt: skip
             if not value >= least:
-                raise BadOption(f"{name} is {value}, but there must be at least {least}.")
+                raise BadOption(f"There must be at least {least} {name}, not {value}.")
         if not spread > 0 or not query_effect >= 0:
             raise BadOption("spread must be above 0, and query_effect 0 or more.")
         p = _values("propensities", inverse_log if propensities is None else propensities, ranks)

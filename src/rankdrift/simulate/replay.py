@@ -52,13 +52,14 @@ class Block:
 @dataclass(frozen=True)
 class Replay:
     """truth: the curve that clicks were drawn with; failed: what estimates that could not be
-    made said, with how often."""
+    made said, with how often; left_out: pairs not shown at two ranks that the truth tells of."""
 
     truth: Propensities
     blocks: tuple[Block, ...]
     replays: int
     level: float
     failed: Mapping[str, int] = field(default_factory=dict)
+    left_out: int = 0
 
     @property
     def verdict(self) -> str:
@@ -83,6 +84,7 @@ class Replay:
             "reference": self.truth.reference,
             "method": self.truth.method,
             "failed": dict(self.failed),
+            "left_out": self.left_out,
             "blocks": [vars(block) for block in self.blocks],
         }
 
@@ -113,7 +115,8 @@ def like(
     """Replay `counts` and estimate with these options, `replays` times.
 
     truth: by default what `curve` makes of the counts themselves (of direct, loglog: the noise of
-    a direct estimate is not to be taken for truth). Segments are pooled.
+    a direct estimate is not to be taken for truth). Of a truth that tells of fewer ranks than the
+    counts, these ranks only are replayed. Segments are pooled.
     """
     check_level(level)
     if not 2 <= replays <= 100_000:
@@ -144,7 +147,9 @@ def like(
         held = ((low <= true) & (true <= high)).astype(float)
         covered[number, at] = np.where(found.supported[here], held, np.nan)
         claimed[number, at] = found.std_error[here]
-    return Replay(truth, _blocks(truth, off, covered, claimed, level), replays, level, failed)
+    blocks = _blocks(truth, off, covered, claimed, level)
+    left_out = counts.n_pairs - design.counts.n_pairs
+    return Replay(truth, blocks, replays, level, failed, left_out)
 
 
 @dataclass(frozen=True)
@@ -166,7 +171,7 @@ class Design:
 
     @staticmethod
     def of(counts: Counts, truth: Propensities) -> "Design":
-        """Refuses counts with ranks that the truth does not tell."""
+        """Of the ranks that the truth tells of."""
         if not counts.n_pairs:
             raise NoUsablePairs("The counts hold no usable pair, so there is nothing to replay.")
         counts = counts.only(truth.ranks)
