@@ -6,6 +6,17 @@ from pathlib import Path
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 
 
+def inside() -> dict[tuple[str, str], set[str]]:
+    """The fields named of each (verb, key)."""
+    fields: dict[tuple[str, str], set[str]] = {}
+    for verbs, key, told in re.findall(
+        r"^\| ([a-z, -]+) `([^`]+)` \| (.+) \|$", PAGE.read_text(), re.M
+    ):
+        for verb in verbs.split(", "):
+            fields[verb, key] = set(re.findall(r"`([^`]+)`", told))
+    return fields
+
+
 def documented() -> dict[str, set[str]]:
     keys: dict[str, set[str]] = {}
     for verbs, key in re.findall(r"^\| ([a-z, -]+) \| `([^`]+)` \|", PAGE.read_text(), re.M):

@@ -1,5 +1,5 @@
-"""What holds of every verb: its JSON has the keys that the docs name, no more, no less, and what it
-says ends with the next command to try."""
+"""What holds of every verb: its JSON has the keys that the docs name, no more, no less, inside and
+out, and what it says ends with the next command to try."""
 
 import json
 import re
@@ -8,7 +8,7 @@ import shlex
 import click
 import duckdb
 import pytest
-from cli.json_page import documented
+from cli.json_page import documented, inside
 from click.testing import CliRunner
 
 from rankdrift.cli import VERBS
@@ -26,7 +26,7 @@ RUN = {
     "harvest --by day": [*LOG, "-o", "days"],
     "merge": ["days", "-o", "all.parquet"],
     "counts": ["counts.parquet"],
-    "estimate": ["counts.parquet", "-o", "propensities.json"],
+    "estimate": ["counts.parquet", "--by", "platform", "-o", "propensities.json"],
     "diagnose": ["counts.parquet"],
     "compare": [*LOG, "--methods", "loglog,ctr"],
     "train": [*LOG, "--trees", "2", "-o", "model.txt"],
@@ -92,6 +92,14 @@ def test_the_keys_of_the_json_are_those_documented(runs, name):
         assert {"folder", "rows", "inspect"} < printed < documented()[name]
     else:
         assert printed == documented()[name]
+
+
+@pytest.mark.parametrize(("name", "key"), inside())
+def test_the_fields_inside_are_those_documented(runs, name, key):
+    found = json.loads(runs[1][name].stdout)[key]
+    assert found
+    for record in found if isinstance(found, list) else [found]:
+        assert set(record) == inside()[name, key]
 
 
 @pytest.mark.parametrize("name", RUN)
