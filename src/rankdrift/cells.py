@@ -125,9 +125,11 @@ def projected(edges: Iterable[Edges], basis: Floats) -> Floats:
     """(K, K): basis.T @ Laplacian @ basis, without the Laplacian."""
     size, many = basis.shape
     degree, across = np.zeros(size), np.zeros((many, many))
+    and_one = np.column_stack([basis, np.ones(size)])  # the ones make sums of ties
     for each in edges:
-        degree += each.degree()
-        across += basis.T @ (each.sparse() @ basis)
+        tied = each.sparse() @ and_one
+        degree += tied[:, -1] + np.bincount(each.ends[1], each.tie, size)
+        across += basis.T @ tied[:, :-1]
     return np.asarray((basis.T * degree) @ basis - across - across.T)
 
 
@@ -143,10 +145,10 @@ def pool(shown: Indices, won: Floats, size: int) -> Cells:
 def same_ranks(shown: Indices, size: int) -> tuple[Indices, Indices]:
     """Of rows (2, T) shown at the same two ranks one stands for all: which those are, and for each
     row (T,) the one that stands for it."""
-    row = np.arange(shown.shape[1])
+    row = np.arange(shown.shape[1], dtype=np.int32)
     key = shown[0] * size
     key += shown[1]
     standing = np.empty(size * size, np.int32)  # read only where it was written
     standing[key] = row
-    same = standing.take(key).astype(np.intp)
-    return np.flatnonzero(same == row), same
+    same = standing.take(key)
+    return np.flatnonzero(same == row), same.astype(np.intp)

@@ -45,14 +45,15 @@ def connect(winners: NDArray[np.int32], losers: NDArray[np.int32]) -> Connection
         return Connection((), ())
     size = max(int(winners.max()), int(losers.max())) + 1
     # Each two once, in order: given the same edge twice, connected_components may never end.
-    word = np.min_scalar_type(size * size)
-    edges = np.sort(winners.astype(word) * word.type(size) + losers.astype(word))
-    edges = edges[np.concatenate([[True], edges[1:] != edges[:-1]])]
-    winner, loser = np.divmod(edges, size)
+    word = np.min_scalar_type(size)  # NumPy sorts short words the fastest
+    order = np.lexsort([losers.astype(word), winners.astype(word)])
+    winner, loser = winners.take(order), losers.take(order)
+    new = np.flatnonzero((np.diff(winner, prepend=-1) != 0) | (np.diff(loser, prepend=-1) != 0))
+    winner, loser = winner.take(new), loser.take(new)
     seen = np.bincount(winner, minlength=size) + np.bincount(loser, minlength=size) > 0
     ranks, place = np.flatnonzero(seen).astype(np.int32), np.cumsum(seen, dtype=np.int32) - 1
     starts = np.searchsorted(winner, np.append(ranks, size))
-    graph = csr_array((np.ones(len(edges)), place[loser], starts), (len(ranks), len(ranks)))
+    graph = csr_array((np.ones(len(loser)), place[loser], starts), (len(ranks), len(ranks)))
     _, block_of = connected_components(graph, directed=True, connection="strong")
     order = np.argsort(block_of, kind="stable")
     groups = np.split(ranks[order], np.flatnonzero(np.diff(block_of[order])) + 1)

@@ -36,6 +36,8 @@ from rankdrift.counts import UNIT, Counts
 Ranks = NDArray[np.int32]
 Codes = NDArray[np.int32]
 
+LARGEST = 700.0  # theta whose exp, and that of −theta, is a double; a fit gives up at 500
+
 
 @dataclass(frozen=True)
 class Block:
@@ -315,15 +317,13 @@ def shares(shown: Indices, theta: Floats) -> Floats:
 
     For several theta (R, N) at once, (m, T, N).
     """
-    at = theta.take(shown, axis=0)
+    middle = (theta.max(axis=0) + theta.min(axis=0)) / 2
+    p: Floats = np.exp(np.clip(theta - middle, -LARGEST, LARGEST))
+    at = p.take(shown, axis=0)
     if len(at) == 2:  # the common case, with half the work
-        with np.errstate(over="ignore"):
-            np.exp(np.subtract(at[0], at[1], out=at[0]), out=at[0])
-        np.divide(1.0, at[0] + 1.0, out=at[1])
-        np.subtract(1.0, at[1], out=at[0])
+        at[0] /= at[0] + at[1]
+        np.subtract(1.0, at[0], out=at[1])
         return at
-    at -= at.max(axis=0)
-    np.exp(at, out=at)
     at /= at.sum(axis=0)
     return at
 

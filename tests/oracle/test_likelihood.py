@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from worlds import listed, simulate
 
-from rankdrift.likelihood import is_plain, likelihood
+from rankdrift.likelihood import is_plain, likelihood, shares
 
 ROUNDING = 1e-10  # sums of some thousand doubles of order 1, in another order
 STEP = 1e-5
@@ -124,6 +124,17 @@ def test_curvature_is_the_lower_half_of_the_information_on_the_parameters(terms)
     twice = [2 * cells.weight for cells in found.cells]
     lower = point.curvature(plain, True, twice)
     np.testing.assert_allclose(np.tril(lower), 2 * np.tril(whole[1:, 1:]), atol=ROUNDING)
+
+
+@pytest.mark.parametrize("shown", [2, 3])
+def test_shares_of_propensities_as_far_apart_as_a_fit_lets_them_be(shown):
+    rng = np.random.default_rng(6)
+    theta = 1e4 + np.concatenate([[-500, -499, 499, 500], rng.uniform(-500, 500, 20)])
+    at = np.sort(rng.integers(0, len(theta), (shown, 300)), axis=0)
+    found = shares(at, np.stack([theta, 0 * theta], axis=1))
+    wanted = np.exp(theta[at] - np.logaddexp.reduce(theta[at], axis=0))
+    np.testing.assert_allclose(found[..., 0], wanted, atol=ROUNDING)
+    np.testing.assert_allclose(found[..., 1], 1 / shown, atol=ROUNDING)
 
 
 def test_two_appearances_make_one_cell_for_each_two_ranks():
