@@ -245,6 +245,7 @@ def test_demo_runs_the_real_steps(rankdrift, tmp_path):
     assert "fair" in page and "biased" in page
     assert f"Open {folder}/report.html" in done.err
     assert done.err.splitlines()[-1] == "Next: rankdrift inspect YOUR_LOG"
+    assert done.err.count("Next: ") == 1  # each step is followed by the next one anyway
 
 
 def test_a_demo_too_small_says_what_is_missing(rankdrift, tmp_path):

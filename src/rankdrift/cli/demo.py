@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from rankdrift.cli.output import check_file
-from rankdrift.cli.screen import Screen, join, talking
+from rankdrift.cli.screen import Screen, Step, join, talking
 from rankdrift.errors import RankdriftError
 
 ROWS = 900_000
@@ -109,4 +109,5 @@ def _step(screen: Screen, words: list[str]) -> tuple[int, Any]:
 
 
 def _run(group: click.Group, words: list[str]) -> int:
-    return int(group.main(words, prog_name="rankdrift", standalone_mode=False) or 0)
+    code = group.main(words, prog_name="rankdrift", standalone_mode=False, obj=Step())
+    return int(code or 0)

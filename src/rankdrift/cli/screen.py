@@ -28,10 +28,11 @@ _PLAIN = {"–": "-", "—": "-", "±": "+/-", "…": "...", "─": "-", "━": 
 
 @dataclass(frozen=True)
 class Screen:
-    """What a verb writes with."""
+    """What a verb writes with; `alone` unless another verb runs it and knows what comes next."""
 
     quiet: bool
     json: bool
+    alone: bool = True
 
     def say(self, *texts: str) -> None:
         """Talk, a line each."""
@@ -43,7 +44,8 @@ class Screen:
         self.say(*(f"Note: {remark}" for remark in remarks))
 
     def next(self, *command: str) -> None:
-        self.say("", f"Next: {join(command)}")
+        if self.alone:
+            self.say("", f"Next: {join(command)}")
 
     def show(self, *parts: RenderableType) -> None:
         """Results for people; the same as JSON go to `answer`."""
@@ -76,6 +78,10 @@ class Screen:
         return _console(sys.stderr)
 
 
+class Step:
+    """Marks, as the object of click's context, a verb that another one runs."""
+
+
 def talking(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds --json and --quiet, and hands the command a `screen`. Nearest to the function."""
 
@@ -83,7 +89,7 @@ def talking(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--quiet", "-q", is_flag=True, help="Print no remarks and no progress.")
     @wraps(command)
     def run(as_json: bool, quiet: bool, **options: Any) -> Any:
-        screen = Screen(quiet, as_json)
+        screen = Screen(quiet, as_json, alone=click.get_current_context().find_object(Step) is None)
         with _noting(screen):
             return command(screen=screen, **options)
 
