@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from rankdrift import estimate
-from rankdrift.reproduce import simulation
+from rankdrift.baselines import em_features
+from rankdrift.errors import NotConverged
+from rankdrift.reproduce import platforms, simulation
 from rankdrift.reproduce.drawing import error_of, line_of, panel, save, true_line
-from rankdrift.reproduce.platforms import _draw
 from rankdrift.simulate import pairs
 
 PNG = b"\x89PNG\r\n"
@@ -57,10 +58,28 @@ def test_a_chart_and_its_numbers(world, tmp_path):
 def test_two_panels_beside_each_other(world, tmp_path):
     line = line_of("loglog", estimate(world.counts), "#D55E00")
     words = {"web": "left words", "mobile": "right words"}
-    paths = _draw(tmp_path, "two", {"web": [line], "mobile": [line]}, words)
+    paths = platforms._draw(tmp_path, "two", {"web": [line], "mobile": [line]}, words)
     text = paths[0].read_text()
     assert all(told in text for told in (*words.values(), "Web, 50", "Mobile, 40"))
     assert {row["panel"] for row in read(paths[2])} == {"web", "mobile"}
+
+
+def test_em_learns_from_the_rows_that_the_others_count(monkeypatch):
+    """An auction is more relevant the nearer its end, which no feature tells: with auctions EM
+    would be too steep."""
+    read, said = [], []
+
+    def stop(matrix, **_):
+        read.append(matrix.source["read"]["where"])
+        raise NotConverged("Only looking.")
+
+    monkeypatch.setattr(em_features, "regression_em", stop)
+    assert platforms._by_em(20_000, 1, said.append) == {}
+    assert len(read) == 2
+    for where in read:
+        assert platforms.SAME_QUERY_SAME_RELEVANCE in where
+    assert "NOT auction" in platforms.SAME_QUERY_SAME_RELEVANCE
+    assert said[1:] == [f"No EM curve for {name}: Only looking." for name in ("web", "mobile")]
 
 
 def test_the_simulation_figure(tmp_path, monkeypatch):

@@ -4,7 +4,6 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rankdrift.counts import Counts
 from rankdrift.errors import MissingExtra, NotConverged
@@ -32,7 +31,6 @@ from rankdrift.simulate.marketplace import Market, market
 
 QUERIES, DAYS = 1_500, 8
 EM_SHARE, EM_DAYS = 0.08, 2  # of the rows: EM needs features, and time
-EM: dict[str, Any] = {"trees": 100, "leaves": 8, "tolerance": 0.02, "threads": 1}
 QUERY = ("keywords", "category", "aspects")
 SAME_QUERY_SAME_RELEVANCE = "sort = 'best_match' AND NOT auction"
 TITLES = {"web": "Web, 50 results a page", "mobile": "Mobile, 40 results at a time"}
@@ -97,7 +95,11 @@ def _with_every_click(counts: Counts, made: Market, name: str) -> list[Line]:
 
 
 def _by_em(rows: int, seed: int, say: Callable[[str], None]) -> dict[str, Propensities]:
-    """Regression EM on the same marketplace, with features; nothing without LightGBM."""
+    """Regression EM on the same marketplace, with features; nothing without LightGBM.
+
+    Without auctions either: their relevance rises before they end, the ranker follows it and no
+    feature tells, which EM would put down to the rank.
+    """
     from rankdrift.baselines.em_features import regression_em
     from rankdrift.matrix_reading import read_matrix
 
@@ -108,10 +110,10 @@ def _by_em(rows: int, seed: int, say: Callable[[str], None]) -> dict[str, Propen
         for name in PLATFORMS:
             log = read_log(
                 [str(path) for path in made.paths], query=QUERY, search="search", day="day",
-                where=f"sort = 'best_match' AND platform = '{name}'", max_rank=DRAWN,
+                where=f"{SAME_QUERY_SAME_RELEVANCE} AND platform = '{name}'", max_rank=DRAWN,
             )  # fmt: skip
             try:
-                curves[name] = regression_em(read_matrix(log), bootstrap=0, **EM)
+                curves[name] = regression_em(read_matrix(log), bootstrap=0, threads=1)
             except (MissingExtra, NotConverged) as error:
                 say(f"No EM curve for {name}: {error}")
     return curves
