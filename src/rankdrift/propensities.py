@@ -205,11 +205,13 @@ class Propensities:
 
         return table(self, level, simultaneous)
 
-    def save(self, path: str | os.PathLike[str], level: float = 0.95) -> None:
+    def save(
+        self, path: str | os.PathLike[str], level: float = 0.95, simultaneous: bool = False
+    ) -> None:
         """Write .json or .parquet, which hold everything, or .csv, which holds the table."""
         from rankdrift.propensities_files import save
 
-        save(self, path, level)
+        save(self, path, level, simultaneous)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Propensities:

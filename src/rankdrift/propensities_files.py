@@ -38,18 +38,24 @@ KEY = "rankdrift_propensities"
 ENDINGS = (".json", ".parquet", ".csv")
 
 
-def save(p: Propensities, path: str | os.PathLike[str], level: float = 0.95) -> None:
-    """Write one file, whole or not at all; its ending says which kind."""
+def save(
+    p: Propensities,
+    path: str | os.PathLike[str],
+    level: float = 0.95,
+    simultaneous: bool = False,
+) -> None:
+    """Write one file, whole or not at all; its ending says which kind. Intervals are for each rank
+    by itself, or for each curve as a whole."""
     check_level(level)
     ending = _ending(path)
     for _, _, curve in all_curves(p):
         check_curve(curve)
     if ending == ".csv":
-        write_csv(table(p, level), path)
+        write_csv(table(p, level, simultaneous), path)
     elif ending == ".json":
-        _save_json(p, path, level)
+        _save_json(p, path, level, simultaneous)
     else:
-        _save_parquet(p, path, level)
+        _save_parquet(p, path, level, simultaneous)
 
 
 def load(path: str | os.PathLike[str]) -> Propensities:
@@ -124,14 +130,16 @@ def _json(value: Any, indent: str = "") -> str:
     return json.dumps(value, allow_nan=False)
 
 
-def _save_json(p: Propensities, path: str | os.PathLike[str], level: float) -> None:
+def _save_json(
+    p: Propensities, path: str | os.PathLike[str], level: float, simultaneous: bool
+) -> None:
     curves = []
     for about, (_, _, curve) in zip(about_each(p), all_curves(p), strict=True):
-        columns = curve_columns(curve, level)
+        columns = curve_columns(curve, level, simultaneous)
         columns["high"] = [v if v is None or np.isfinite(v) else None for v in columns["high"]]
         exact = {"log_p": curve.log_p.tolist(), "deviations": _by_column(curve.deviations)}
         curves.append({**about, **columns, **exact})
-    write_text(path, _json({**about_all(p, level), "curves": curves}) + "\n")
+    write_text(path, _json({**about_all(p, level, simultaneous), "curves": curves}) + "\n")
 
 
 def _by_column(deviations: Floats) -> dict[str, Any]:
@@ -170,17 +178,19 @@ def _load_json(file: Path) -> Propensities:
 # -- Parquet -----------------------------------------------------------------------------------
 
 
-def _save_parquet(p: Propensities, path: str | os.PathLike[str], level: float) -> None:
+def _save_parquet(
+    p: Propensities, path: str | os.PathLike[str], level: float, simultaneous: bool
+) -> None:
     import duckdb
 
     curves = [curve for _, _, curve in all_curves(p)]
     about = [{**a, "rows": len(c.ranks)} for a, c in zip(about_each(p), curves, strict=True)]
-    meta = json.dumps({**about_all(p, level), "curves": about}, allow_nan=False)
+    meta = json.dumps({**about_all(p, level, simultaneous), "curves": about}, allow_nan=False)
     columns: dict[str, NDArray[Any]] = {
         name: np.array([np.nan if v is None else v for v in values])
         if name in ("low", "high", "std_error")
         else np.array(values, dtype=object if name in ("segment", "pooling") else None)
-        for name, values in table(p, level).items()
+        for name, values in table(p, level, simultaneous).items()
     }
     columns["log_p"] = np.concatenate([c.log_p for c in curves])
     picks = [f"if(isnan({n}), NULL, {n}) AS {n}" if v.dtype == float else n

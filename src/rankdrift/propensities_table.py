@@ -77,7 +77,7 @@ def curve_columns(
     }
 
 
-def about_all(p: Propensities, level: float) -> dict[str, Any]:
+def about_all(p: Propensities, level: float, simultaneous: bool = False) -> dict[str, Any]:
     """All of it that belongs to no one curve, as plain values."""
     from rankdrift import __version__
 
@@ -90,6 +90,7 @@ def about_all(p: Propensities, level: float) -> dict[str, Any]:
         "format": FORMAT,
         "version": __version__,
         "level": level,
+        "simultaneous": simultaneous,
         "segment_columns": list(p.segment_columns),
         "difference": difference,
     }

@@ -27,7 +27,11 @@ def test_the_same_every_time_and_all_of_it_told(matrix):
     found = regression_em(matrix, say=said.append, **QUICK)
     assert found.equals(regression_em(matrix, **QUICK))
     assert said[0].startswith("8,000 rows with 2 features: training takes about 1 MB")
+    assert f"in {found.provenance['rounds']} rounds of 5 trees" in said[1]
+    assert f"to {found.log_likelihood:,.1f}, and p has" in said[1]
     told = found.provenance
+    assert told["start"] == "click rates by rank"
+    assert (told["leaves"], told["learning_rate"], told["tolerance"]) == (4, 0.1, 0.005)
     assert told["features"] == ["f_good", "f_place"]
     assert told["rounds"] == len(told["path"]) > 1
     assert told["path"][-1] == found.log_likelihood
@@ -60,7 +64,7 @@ def test_it_does_not_stop_where_it_only_creeps():
 
 
 def test_not_converged_carries_what_there_was(matrix):
-    with pytest.raises(NotConverged, match="after 3 rounds of EM") as caught:
+    with pytest.raises(NotConverged, match=r"after 3 rounds of EM.*more rounds") as caught:
         regression_em(matrix, tolerance=1e-9, rounds=3, **QUICK)
     assert caught.value.partial.shape == (10,)
     assert len(caught.value.path) == 3

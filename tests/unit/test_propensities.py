@@ -266,6 +266,20 @@ def test_json_is_plain_and_shows_the_interval(tmp_path):
     assert '"rank": [1, 2, 3, 5]' in text
 
 
+def test_files_hold_the_band_that_was_asked_for(fits, tmp_path):
+    p, paths = fits["loglog"], [tmp_path / f"p{ending}" for ending in (".csv", ".json", ".parquet")]
+    for path in paths:
+        p.save(path, 0.9, simultaneous=True)
+    low, high = p.interval(0.9, simultaneous=True)
+    with paths[0].open() as file:
+        assert [float(row["high"]) for row in csv.DictReader(file)] == pytest.approx(high)
+    told = json.loads(paths[1].read_text())
+    assert told["simultaneous"]
+    assert told["curves"][0]["low"] == pytest.approx(low)
+    assert duckdb.read_parquet(str(paths[2])).fetchnumpy()["low"] == pytest.approx(low)
+    assert all(Propensities.load(path).equals(p) for path in paths[1:])
+
+
 def test_zeros_and_long_curves_stay_small(tmp_path):
     size = 300
     ranks = np.arange(1, size + 1, dtype=np.int32)

@@ -117,9 +117,16 @@ def regression_em(
     place = place_of(reference, ranks, about.gaps)
     fit = _alternate(lgb, data, rows, np.log(clicks / shown), ones, place, options)
     told = {
-        **about.provenance, "trees": trees, "rounds": len(fit.path), "seed": seed,
-        "path": list(fit.path), "change": fit.ahead, "bootstrap": bootstrap,
+        **about.provenance, "start": "click rates by rank", "trees": trees, "leaves": leaves,
+        "learning_rate": learning_rate, "tolerance": tolerance, "rounds": len(fit.path),
+        "seed": seed, "path": list(fit.path), "change": fit.ahead, "bootstrap": bootstrap,
     }  # fmt: skip
+    if say:
+        say(
+            f"From the click rates by rank in {len(fit.path)} rounds of {trees} trees: the log "
+            f"likelihood went from {fit.path[0]:,.1f} to {fit.path[-1]:,.1f}, and p has "
+            f"{fit.ahead:.2%} to go."
+        )
     about = replace(about, log_likelihood=fit.path[-1], provenance=told)
     drawn = np.empty((bootstrap, len(ranks)))
     for sample, weight in enumerate(bucket_weights(bootstrap, evidence.clicks.shape[0], seed)):
@@ -175,7 +182,8 @@ def _alternate(
         log_p, last = np.minimum(log_p + reach * move, 0.0), off
     raise not_converged(
         f"Propensities still had {ahead:.2%} to go after {options.rounds} rounds of EM "
-        f"(tolerance {options.tolerance:.2%}).", log_p - log_p[place], path,
+        f"(tolerance {options.tolerance:.2%}): allow more rounds, or a larger tolerance.",
+        log_p - log_p[place], path,
     )  # fmt: skip
 
 

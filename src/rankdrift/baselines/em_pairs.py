@@ -38,7 +38,8 @@ def em(pairs: Strata, *, reference: int = 1) -> Propensities:
     about = About(
         "EM, a relevance for each pair", reference, fit.log_likelihood,
         data.n_strata + len(data.ranks) - 1, gaps,
-        {"strata": data.n_strata, "path": list(fit.path), "em_change": fit.change},
+        {"strata": data.n_strata, "start": "click rates by rank", "path": list(fit.path),
+         "em_change": fit.change},
     )  # fmt: skip
     told = ~fit.loose
     place_of(reference, data.ranks[told], gaps)
