@@ -197,7 +197,7 @@ def test_bad_requests_are_explained(test_rows, scores):
         (scores, {"ranks": (0,)}, "from 1"), (scores, {"ranks": ()}, "from 1"),
         (scores, {"bootstrap": 1}, "2 or more"), ({"m": np.zeros(3)}, {}, "one number a row"),
         ({"m": np.full(len(test_rows), np.nan)}, {}, "none missing"), (["x"], {}, "Cannot judge"),
-        (scores, {"clip": 3.0}, "give propensities too"),
+        (scores, {"seed": -1}, "seed must"), (scores, {"clip": 3.0}, "give propensities too"),
     ):  # fmt: skip
         with pytest.raises(BadOption, match=words):
             evaluate(models, test_rows, **options)

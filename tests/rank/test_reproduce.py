@@ -1,5 +1,6 @@
 """The paper's table, small; what fixed ranks tell; and real features."""
 
+import gzip
 import json
 import os
 from pathlib import Path
@@ -109,6 +110,22 @@ def test_svmlight_is_read_with_its_queries(tmp_path):
         read_svmlight(tmp_path / "a")
     with pytest.raises(BadLog, match="Cannot read"):
         read_svmlight(tmp_path / "b")
+    for rows, sizes, words in (
+        ("hello world\n", "1\n", "a is no ranking set"), ("1 0:1\n", "x\n", "is no ranking set"),
+        ("1 0:1\n0 0:2\n", "2\n", "has 1 queries and 2 values"), ("", "", "has 0 queries"),
+        ("1 -1:1\n0 0:2\n", "1\n1\n", "count from 0"),
+        ("9 0:1\n0 0:2\n", "1\n1\n", "labels from 0 to 9"),
+    ):  # fmt: skip
+        (tmp_path / "a").write_text(rows)
+        (tmp_path / "a.query").write_text(sizes)
+        with pytest.raises(BadLog, match=words):
+            read_svmlight(tmp_path / "a")
+    (tmp_path / "a").write_bytes(b"\xdf\xff")
+    with pytest.raises(BadLog, match="is no ranking set"):
+        read_svmlight(tmp_path / "a")
+    (tmp_path / "z.gz").write_bytes(gzip.compress(b"1 0:1\n" * 99)[:-9])
+    with pytest.raises(BadLog, match="Cannot read"):
+        read_svmlight(tmp_path / "z.gz")
 
 
 @pytest.mark.data

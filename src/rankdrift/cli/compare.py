@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from rankdrift.cli.options import Sections, log_options, read, shorter, typed
+from rankdrift.cli.options import SEED, Sections, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
@@ -28,7 +28,7 @@ from rankdrift.cli.screen import Screen, talking
 @click.option(
     "--bootstrap", default=10, show_default=True, help="Refits for the intervals of em; 0: none."
 )
-@click.option("--seed", default=0, show_default=True, help="Of em and its bootstrap.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of em and its bootstrap.")
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--chart", metavar="FILE", help="Also draw all curves: .png, .svg or .html.")
 @log_options()

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from rankdrift.cli.options import SEED
 from rankdrift.cli.output import check_file
 from rankdrift.cli.screen import Screen, Step, join, talking
 from rankdrift.errors import RankdriftError
@@ -28,7 +29,12 @@ SMALL = ["--max-rank", "40"]
               help="Where all files go.")  # fmt: skip
 @click.option("--rows", default=ROWS, show_default=True, metavar="N", help="Results shown.")
 @click.option(
-    "--seed", default=1, show_default=True, metavar="N", help="Another makes another log."
+    "--seed",
+    type=SEED,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Another makes another log.",
 )
 @talking
 def demo(screen: Screen, output: str, rows: int, seed: int) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdrift.cli.counts import find_counts
-from rankdrift.cli.options import Sections, given, log_options, read, shorter, typed
+from rankdrift.cli.options import SEED, Sections, given, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     help="What the intervals rest on.",
 )
 @click.option("--samples", default=1000, show_default=True, help="Samples of the bootstrap.")
-@click.option("--seed", default=0, show_default=True, help="Of the bootstrap.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the bootstrap.")
 @click.option("--by", metavar="NAME,…", help="Segment columns: a curve for each segment too.")
 @click.option(
     "--extrapolate-to", type=int, metavar="N", help="Draw the curve on to this rank, and say so."

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from rankdrift.cli.options import Sections, again, log_options, read
+from rankdrift.cli.options import SEED, Sections, again, log_options, read
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.cli.train import gain_options, split
@@ -24,7 +24,7 @@ from rankdrift.errors import BadOption
 @click.option("--bootstrap", default=1000, show_default=True, help="Samples of queries.")
 @click.option("--relevance", metavar="NAME", help="A column of true relevance, if there is one.")
 @gain_options
-@click.option("--seed", default=0, show_default=True, help="Of the samples.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the samples.")
 @log_options()
 @talking
 def evaluate(

@@ -17,6 +17,7 @@ from rankdrift.reading import Rules
 
 ENGINE = ("engine", "master", "memory", "threads")
 NOT_TYPED = ("source", "session")  # LOG itself, and an object that only Python can pass
+SEED = click.IntRange(min=0)
 LARGEST_RESULT = 100_000_000  # bytes: what is larger is a log, and takes long to look into
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rankdrift.cli.options import SEED
 from rankdrift.cli.output import check_file
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.errors import BadOption
@@ -36,7 +37,9 @@ def reproduce() -> None:
     metavar="N",
     help="Results shown in the marketplace of the web and mobile figures.",
 )
-@click.option("--seed", default=1, show_default=True, metavar="N", help="Of all simulations.")
+@click.option(
+    "--seed", type=SEED, default=1, show_default=True, metavar="N", help="Of all simulations."
+)
 @talking
 def figures(screen: Screen, output: str, rows: int, seed: int) -> int:
     """Draw the figures: simulation, web and mobile, as SVG and PNG, with their numbers as CSV.
@@ -99,7 +102,7 @@ def table(
     default = (1,) if small else (1, 2, 3)
     found = tables.reproduce_table(
         size=_scaled(tables.SIZES[name], searches) if searches else name,
-        seeds=whole_numbers(seeds) if seeds else default,
+        seeds=default if seeds is None else whole_numbers(seeds),
         models=chosen, threads=threads, say=screen.say,
     )  # fmt: skip
     if output:
@@ -148,7 +151,7 @@ def real_features(
 
 
 def whole_numbers(text: str) -> list[int]:
-    try:
-        return [int(number) for number in text.split(",")]
-    except ValueError:
-        raise BadOption(f"--seeds are whole numbers with commas between, not {text!r}.") from None
+    numbers = [number.strip() for number in text.split(",")]
+    if not all(number.isdecimal() for number in numbers):
+        raise BadOption(f"--seeds are whole numbers from 0 with commas between, not {text!r}.")
+    return list(map(int, numbers))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rankdrift.cli.options import SEED
 from rankdrift.cli.output import check_file
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.errors import BadOption
@@ -32,7 +33,9 @@ def simulate() -> None:
 
 def seeded(command: Any) -> Any:
     told = "Another makes other data; the same, the same bytes."
-    return click.option("--seed", default=1, show_default=True, metavar="N", help=told)(command)
+    return click.option("--seed", type=SEED, default=1, show_default=True, metavar="N", help=told)(
+        command
+    )
 
 
 @simulate.command()

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rankdrift.cli.options import Sections, again, log_options, read, typed
+from rankdrift.cli.options import SEED, Sections, again, log_options, read, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, join, talking
 
@@ -58,7 +58,7 @@ def split(names: str) -> list[str]:
 @click.option("--early-stopping", type=int, metavar="N", help="Stop N trees after the best.")
 @click.option("--backend", type=click.Choice(["lightgbm", "xgboost"]), default="lightgbm",
               show_default=True, help="Whose trees.")  # fmt: skip
-@click.option("--seed", default=0, show_default=True, help="Of all that is random.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of all that is random.")
 @log_options()
 @talking
 def train(

@@ -64,6 +64,8 @@ def evaluate(
     wanted = _ranks(ranks)
     if not isinstance(bootstrap, int) or bootstrap < 2:
         raise BadOption(f"bootstrap must be a whole number of 2 or more, not {bootstrap!r}.")
+    if not isinstance(seed, int) or seed < 0:
+        raise BadOption(f"seed must be a whole number from 0, not {seed!r}.")
     curve = as_propensities(propensities)
     if curve is None and clip is not None:
         raise BadOption(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import os
 import tempfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,7 @@ KNOWN = 0.05  # share of training queries whose labels the weak ranker knows
 DRIFT = 0.5  # deviation of its score from search to search, in deviations of the score
 NOISE = 0.1  # chance of a click on what is irrelevant, once seen
 BEST = 4  # the highest label
+FEWEST = 2  # queries: the weak ranker is to know some, and not all
 
 
 @dataclass(frozen=True)
@@ -71,18 +73,33 @@ def read_svmlight(path: str | os.PathLike[str], features: int | None = None) -> 
         text = gzip.decompress(text) if file.suffix == ".gz" else text
         rows = [line.split() for line in text.decode().splitlines() if line.strip()]
         sizes = [int(line) for line in beside.read_text().split()]
-    except OSError as error:
+        cells = [cell.split(":") for row in rows for cell in row[1:]]
+        columns = np.array([int(column) for column, _ in cells], np.int64)
+        values = np.array([float(value) for _, value in cells])
+        label = np.array([int(float(row[0])) for row in rows], np.int64)
+    except (OSError, EOFError, zlib.error) as error:
         raise BadLog(f"Cannot read the ranking set {str(file)!r}: {error}.") from None
+    except ValueError as error:
+        raise BadLog(
+            f"{file.name} is no ranking set: rows are `label index:value …`, and {beside.name} has "
+            f"the sizes of queries, a number a line ({error})."
+        ) from None
     if sum(sizes) != len(rows):
         raise BadLog(f"{file.name} has {len(rows):,} rows, but its queries {sum(sizes):,}.")
-    cells = [cell.split(":") for row in rows for cell in row[1:]]
+    if len(sizes) < FEWEST or not len(cells) or columns.min() < 0:
+        raise BadLog(
+            f"{file.name} has {len(sizes):,} queries and {len(cells):,} values of features, which "
+            f"count from 0. Give {FEWEST} queries or more."
+        )
+    if label.min() < 0 or label.max() > BEST:
+        raise BadLog(
+            f"{file.name} has labels from {label.min()} to {label.max()}; they must be from 0 to "
+            f"{BEST}."
+        )
     lines = np.repeat(np.arange(len(rows)), [len(row) - 1 for row in rows])
-    columns = np.array([int(column) for column, _ in cells])
     x = np.zeros((len(rows), features or int(columns.max()) + 1), np.float32)
     inside = columns < x.shape[1]
-    values = np.array([float(value) for _, value in cells])
     x[lines[inside], columns[inside]] = values[inside]
-    label = np.array([int(float(row[0])) for row in rows])
     return Labelled(x, label, np.repeat(np.arange(len(sizes)), sizes))
 
 

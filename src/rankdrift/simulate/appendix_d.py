@@ -168,8 +168,8 @@ class Recipe:
                                    ("appearances", appearances, 2)):  # fmt: skip
             if not value >= least:
                 raise BadOption(f"There must be at least {least} {name}, not {value}.")
-        if not spread > 0 or not query_effect >= 0:
-            raise BadOption("spread must be above 0, and query_effect 0 or more.")
+        if not 0 < spread < np.inf or not 0 <= query_effect < np.inf:
+            raise BadOption("spread must be above 0, and query_effect 0 or more, both finite.")
         p = _values("propensities", inverse_log if propensities is None else propensities, ranks)
         place = np.arange(1.0, ranks + 1)
         if ctr is None:
