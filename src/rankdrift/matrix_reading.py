@@ -106,6 +106,11 @@ def _resolve(log: Log, features: Wanted, relevance: str | None) -> dict[str, Fea
     for name in (log.roles.click, log.roles.clicked, log.roles.shown, relevance):
         if name in wanted:
             raise BadOption(f"{name!r} is what a ranker is to predict, so it cannot be a feature.")
+    if log.roles.rank in wanted:
+        raise BadOption(
+            f"{log.roles.rank!r} is the rank that results had. As a feature it would teach a ranker "
+            "the old ranking back. Leave it out."
+        )
     if relevance is not None and relevance not in columns:
         raise MissingColumns(
             f"No column {relevance!r} for the relevance.{did_you_mean(relevance, columns)}"

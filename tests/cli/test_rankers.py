@@ -42,6 +42,7 @@ def test_train(rankdrift, folder, tmp_path):
     assert done.code == 0
     assert done.json["features"] == ["f_1", "f_2"] and done.json["gains"]["largest"] == 3
     assert done.json["trees"] <= 30 and done.json["history"]
+    assert done.err.startswith("Guessed the columns: query = query,")
     assert "about" in done.err and "worth" in done.err and "clipped" in done.err
     meta = json.loads((tmp_path / "m.txt.meta.json").read_text())
     assert meta["options"]["clip"] == 3 and meta["propensities"]

@@ -171,6 +171,18 @@ def test_a_rank_without_clicks_is_a_stated_gap(test_rows, scores):
         nothing.plot()
 
 
+@pytest.mark.filterwarnings("error")
+def test_samples_in_which_the_baseline_has_nothing_right_are_left_out():
+    click = np.array([True, False] * 6)
+    rows = Matrix.from_arrays(np.zeros((12, 1)), rank=np.ones(12), click=click,
+                              query=np.arange(12) // 2, search=np.arange(12))  # fmt: skip
+    worst, good = np.where(click, 0.0, 1.0), np.where(click, 1.0, 0.0)
+    worst[0] = 2.0
+    found = evaluate({"worst": worst, "good": good}, rows, ranks=(1,), bootstrap=200)
+    told = found.improvement("good", "worst")
+    assert 0 < told.samples < 200 and np.isfinite(told.mean)
+
+
 def test_ranks_of_a_log_without_clicks_are_stated_gaps_too():
     table = frame(searches=60)
     made = train(matrix(table), trees=1, threads=1)
@@ -201,6 +213,8 @@ def test_bad_requests_are_explained(test_rows, scores):
     ):  # fmt: skip
         with pytest.raises(BadOption, match=words):
             evaluate(models, test_rows, **options)
+    with pytest.raises(BadOption, match=f"relevance is 0 in all {len(test_rows):,} rows"):
+        evaluate(scores, replace(test_rows, relevance=np.zeros(len(test_rows))))
     with pytest.raises(BadOption, match="no relevance, which 'grade' is asked for"):
         evaluate(scores, replace(test_rows, relevance=None), relevance="grade")
     with pytest.raises(BadOption, match="need a Matrix"):

@@ -114,6 +114,7 @@ def test_patterns_never_match_what_plays_a_part(table):
     ("features", "error", "words"),
     [("f_9", MissingColumns, "Did you mean"), ("g*", MissingColumns, "f_1, f_2"),
      ("click", BadOption, "to predict"), ([], BadOption, "No features"),
+     (["f_1", "rank"], BadOption, "the old ranking back"),
      ("when", BadOption, "is a time"), ("many", BadOption, "is a list"),
      ("id", BadOption, "rather than a category")],
 )  # fmt: skip

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from rankdrift.cli.options import SEED, Sections, log_options, read, shorter, typed
+from rankdrift.cli.options import SEED, Sections, guesses, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
@@ -64,6 +64,7 @@ def compare(
     from rankdrift.report.comparison_text import comparison_report
 
     log = read(logs, options)
+    screen.say(*guesses(log))
     screen.note(log.remarks)
     with bar(screen, log) as progress:
         found = compare(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdrift.cli.counts import find_counts
-from rankdrift.cli.options import SEED, Sections, given, log_options, read, shorter, typed
+from rankdrift.cli.options import SEED, Sections, given, guesses, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
@@ -153,9 +153,7 @@ def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) 
     paths = counts_files(inputs)
     if not paths:
         log = read(inputs, options)
-        if log.guessed:
-            told = ", ".join(f"{role} = {name}" for role, name in log.guessed.items())
-            screen.say(f"Guessed the columns: {told}.")
+        screen.say(*guesses(log))
         with bar(screen, log) as progress:
             return harvest(log, progress=progress)
     flags = [f"--{name.replace('_', '-')}" for name in given(options)]

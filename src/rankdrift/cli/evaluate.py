@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from rankdrift.cli.options import SEED, Sections, again, log_options, read
+from rankdrift.cli.options import SEED, Sections, again, guesses, log_options, read
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.cli.train import gain_options, split
@@ -67,6 +67,7 @@ def evaluate(
     except ValueError:
         raise BadOption(f"--ranks are whole numbers with commas between, not {ranks!r}.") from None
     log = read(logs, options)
+    screen.say(*guesses(log))
     screen.note(log.remarks)
     found = evaluate(
         rankers, log, ranks=judged, bootstrap=bootstrap,

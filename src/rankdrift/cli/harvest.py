@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdrift.cli.options import Sections, log_options, read, shorter, typed
+from rankdrift.cli.options import Sections, guesses, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, check_folder, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
@@ -83,11 +83,7 @@ def _whole(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> in
 
 def _tell(screen: Screen, log: "Log") -> None:
     """What was guessed, before time is spent on it."""
-    if log.guessed:
-        told = ", ".join(f"{role} = {name}" for role, name in log.guessed.items())
-        flag = f"--{next(iter(log.guessed))}"
-        screen.say(f"Guessed the columns: {told}. If one is wrong, name it ({flag} …).")
-    screen.say(f"A day: {log.days}.")
+    screen.say(*guesses(log), f"A day: {log.days}.")
 
 
 def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> int:

@@ -147,6 +147,15 @@ def read(logs: Sequence[str], options: Mapping[str, Any]) -> Log:
         raise
 
 
+def guesses(log: Log) -> list[str]:
+    """What was guessed, to be told before time is spent on it."""
+    if not log.guessed:
+        return []
+    told = ", ".join(f"{role} = {name}" for role, name in log.guessed.items())
+    flag = f"--{next(iter(log.guessed))}"
+    return [f"Guessed the columns: {told}. If one is wrong, name it ({flag} …)."]
+
+
 def _is_result(path: str) -> str:
     """Of what cannot be read as a log: that it is a result of rankdrift's own, and how to go on."""
     from rankdrift.report.results import COUNTS, CURVE, gather

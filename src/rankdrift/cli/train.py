@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rankdrift.cli.options import SEED, Sections, again, log_options, read, typed
+from rankdrift.cli.options import SEED, Sections, again, guesses, log_options, read, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, join, talking
 
@@ -91,6 +91,7 @@ def train(
     chosen = {name: options.pop(name) for name in own}
     options["threads"] = threads
     log = read(logs, options)
+    screen.say(*guesses(log))
     screen.note(log.remarks)
     judge: Any = None
     if validation is not None:
@@ -153,6 +154,7 @@ def export_training(
     from rankdrift.rank.exporting import export_training
 
     log = read(logs, options)
+    screen.say(*guesses(log))
     screen.note(log.remarks)
     written = export_training(
         log, output, form=form, propensities=propensities, features=split(features),

@@ -81,6 +81,11 @@ def evaluate(
             f"None of the {shown:,} results shown was clicked, so models cannot be judged. Check "
             "the column of clicks (--click)."
         )
+    if matrix.relevance is not None and not (matrix.relevance > 0).any():
+        raise BadOption(
+            f"The relevance is 0 in all {len(matrix):,} rows, so that every order is as good as "
+            "any. Name another column, or none (--relevance)."
+        )
     scores = {name: _score(name, model, matrix) for name, model in models.items()}
     gains = weigh(matrix, curve, clip=clip, beyond=beyond, pool=pool).gain if curve else None
     places = {rank: np.flatnonzero(matrix.rank == rank) for rank in wanted}
@@ -261,12 +266,13 @@ def _improvements(
 ) -> dict[tuple[str, str], Improvement]:
     """By (model, baseline): the relative improvement, from both on the same samples."""
     sign = -1.0 if less_is_better else 1.0
-    return {
-        (name, base): found
-        for base in baselines if base in samples
-        for name, values in samples.items() if name != base
-        if (found := _improvement(sign * (values / samples[base] - 1))) is not None
-    }  # fmt: skip
+    with np.errstate(divide="ignore", invalid="ignore"):  # a sample in which the baseline has 0
+        return {
+            (name, base): found
+            for base in baselines if base in samples
+            for name, values in samples.items() if name != base
+            if (found := _improvement(sign * (values / samples[base] - 1))) is not None
+        }  # fmt: skip
 
 
 def _improvement(samples: Floats) -> Improvement | None:
