@@ -108,8 +108,8 @@ def _resolve(log: Log, features: Wanted, relevance: str | None) -> dict[str, Fea
             raise BadOption(f"{name!r} is what a ranker is to predict, so it cannot be a feature.")
     if log.roles.rank in wanted:
         raise BadOption(
-            f"{log.roles.rank!r} is the rank that results had. As a feature it would teach a ranker "
-            "the old ranking back. Leave it out."
+            f"{log.roles.rank!r} is the rank that results had. As a feature it would teach a "
+            "ranker the old ranking back. Leave it out."
         )
     if relevance is not None and relevance not in columns:
         raise MissingColumns(
