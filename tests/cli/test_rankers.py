@@ -123,7 +123,7 @@ def test_the_next_of_export_training_trains_on_the_same(rankdrift, folder, tmp_p
      (["evaluate", "LOG", "--model", "LOG"], "no model"),
      (["evaluate", "LOG", "--model", "MODEL", "--ranks", "1,x"], "whole numbers"),
      (["evaluate", "LOG", "--model", "MODEL", "-o", "a.doc"], "cannot be written as"),
-     (["evaluate", "LOG", "--model", "MODEL", "--seed", "-1"], "-1 is not in the range"),
+     (["evaluate", "LOG", "--model", "MODEL", "--seed", "-1"], "'-1' is not a whole number from 0"),
      (["reproduce", "table", "--seeds", "1,x"], "whole numbers"),
      (["reproduce", "table", "--seeds", "-1"], "whole numbers from 0"),
      (["reproduce", "table", "--seeds", ""], "whole numbers from 0"),

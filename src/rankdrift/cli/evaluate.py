@@ -46,7 +46,8 @@ def evaluate(
     """Judge rankers fairly: among results shown at the same rank, who tells the clicked ones?
 
     At one rank all results were equally likely to be looked at, so that no propensities are
-    needed, and none can flatter the model that was trained with them.
+    needed, and none can flatter the model that was trained with them. Given all the same, they
+    weigh clicks for DCG, MRR and mean rank; --relevance adds true DCG and NDCG.
 
     \b
         rankdrift evaluate test.parquet --model biased.txt --model unbiased.txt -o table.tex

@@ -17,7 +17,6 @@ from rankdrift.reading import Rules
 
 ENGINE = ("engine", "master", "memory", "threads")
 NOT_TYPED = ("source", "session")  # LOG itself, and an object that only Python can pass
-SEED = click.IntRange(min=0)
 LARGEST_RESULT = 100_000_000  # bytes: what is larger is a log, and takes long to look into
 
 
@@ -67,6 +66,18 @@ HELP = {
     "memory": Told(_RUN, "SIZE", "What DuckDB may use, such as 2GB.  [default: most there is]"),
     "threads": Told(_RUN, "N", "What DuckDB may use.  [default: all cores]"),
 }  # fmt: skip
+
+
+class _Seed(click.ParamType):
+    name = "integer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if not str(value).isdecimal():
+            self.fail(f"{value!r} is not a whole number from 0.", param, ctx)
+        return int(value)
+
+
+SEED = _Seed()
 
 
 class LogOption(click.Option):

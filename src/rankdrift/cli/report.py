@@ -22,10 +22,10 @@ def report(
 ) -> int:
     """Tell all that was found on one page, for people who have not seen it before.
 
-    RESULTS are any files that rankdrift wrote: counts (which are diagnosed, and estimated from if
-    there are no propensities), propensities, the JSON of compare and evaluate, the truth of a
-    simulation. The page needs neither a network nor anything else than a browser. Names of files
-    and of columns are shown in any case.
+    RESULTS are files that rankdrift wrote, or folders of them: counts (which are diagnosed, and
+    estimated from if there are no propensities), propensities, the JSON of compare and evaluate,
+    the truth of a simulation. The page needs neither a network nor anything else than a browser.
+    Names of files and of columns are shown in any case.
 
     \b
         rankdrift report counts.parquet -o report.html
