@@ -68,7 +68,7 @@ HELP = {
 }  # fmt: skip
 
 
-class _Seed(click.ParamType):
+class _Seed(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.5 on
     name = "integer"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
