@@ -3,7 +3,7 @@
 Segments whose curves are rank ** -0.7 and something of their own at ranks 5 and 30: another slope,
 the same at both, or steps of a random walk in the logarithm of the rank. Each kind of segments for
 WORLDS worlds of 500 usable pairs a segment; the scale of the prior (`leaning.USUAL`) was chosen on
-other worlds.
+other worlds. And how often the test says that segments differ which do not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rankdrift.estimation import estimate
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-WORLDS = 100
+WORLDS, EQUAL = 100, 300
 PAIRS = 500  # of a segment
 FIRST = 10_000  # seed; USUAL was chosen on those from 0 to 79
 KNOTS = np.array([1.0, 5.0, 30.0])
@@ -79,6 +79,16 @@ def study(draw: Draw, many: int) -> dict[str, tuple[float, float]]:
     return {name: (np.mean(held[name]), np.sqrt(np.mean(np.square(off[name])))) for name in held}
 
 
+def false_alarms() -> np.ndarray:
+    """p-values (EQUAL,) of three segments having one curve, where they have."""
+    from worlds import power, simulate
+
+    same = {name: power(0.6) for name in ("app", "tv", "web")}
+    worlds = (simulate(900, 30, seed, segments=same, queries=300) for seed in range(EQUAL))
+    found = (estimate(world.counts, by="device", curve="loglog(1, 5, 30)") for world in worlds)
+    return np.array([curve.difference.p_value for curve in found if curve.difference])
+
+
 def _curve(deviation: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     bends = np.concatenate([[0], deviation])
     return lambda ranks: ranks**-0.7 * np.exp(np.interp(np.log(ranks), np.log(KNOTS), bends))
@@ -95,6 +105,12 @@ def main() -> None:
         ),
         f"{WORLDS} worlds of each kind, {PAIRS} usable pairs a segment; ranks 5 and 30.",
     )
+    p = false_alarms()
+    measure.show(
+        f"p-values of {len(p)} worlds with equal segments", ("below", "share"),
+        ((f"{level:.0%}", f"{(p < level).mean():.1%}") for level in (0.05, 0.01)),
+        "",
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

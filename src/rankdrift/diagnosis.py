@@ -301,7 +301,12 @@ def _support(counts: Counts, base: Fitted) -> Check:
     verdict = SERIOUS if share > 0.5 else CAUTION if share > 0 else GOOD
     words = f"{base.likelihood.size - len(weak)} of {base.likelihood.size} ranks are well supported"
     words += f"; thin: {ranges(weak.tolist())}." if len(weak) else "."
-    advice = "Add days, use fewer knots, or stop at a smaller --max-rank." if share else ""
+    advice = ""
+    if share:
+        advice = (
+            "Add days, use a curve with fewer parameters (loglog, fewer knots), or stop at a "
+            "smaller --max-rank."
+        )
     return Check("support", verdict, words, advice, numbers)
 
 
