@@ -93,8 +93,9 @@ class Counts:
         segments, place = _sorted_segments(self)
         object.__setattr__(self, "segments", segments)
         for name, table in self.tables.items():
-            table = replace(table, segment=place[table.segment]).collapse()
-            object.__setattr__(self, name, table)
+            if len(place) > 1:
+                table = replace(table, segment=place[table.segment])
+            object.__setattr__(self, name, table.collapse())
         self.funnel.check()
         if self.whole:
             check_used(self)

@@ -77,7 +77,7 @@ class Table:
         words = _pack([part for key in keys for part in (key.T if key.ndim == 2 else [key])])
         if _ascending(words):
             return self
-        order = np.lexsort(words[::-1]) if len(words) > 1 else np.argsort(words[0])
+        order = _order(words)
         starts = runs(*(word[order] for word in words))
         first = order[starts]
         return type(self)(*(key[first] for key in keys), *(_sum(v[order], starts) for v in sums))
@@ -305,6 +305,16 @@ def _pack(columns: Sequence[NDArray[Any]]) -> list[NDArray[np.uint64]]:
         if bits:
             words[-1] |= column.astype(np.uint64) << np.uint64(free)
     return words
+
+
+def _order(words: Sequence[NDArray[np.uint64]]) -> NDArray[np.intp]:
+    """The rows in ascending order."""
+    word, rows = words[0], np.arange(len(words[0]), dtype=np.uint64)
+    bits = len(word).bit_length()
+    if len(words) > 1 or (word & np.uint64((1 << bits) - 1)).any():
+        return np.asarray(np.lexsort(words[::-1]))
+    # With the row's number in the bits that are free: plain sorting is several times as fast.
+    return np.asarray(np.sort(word | rows) & np.uint64((1 << bits) - 1), np.intp)
 
 
 def _ascending(words: Sequence[NDArray[np.uint64]]) -> bool:

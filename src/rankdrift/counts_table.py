@@ -17,7 +17,7 @@ A table with comparisons and no row of kind held is of format 1.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,9 +58,7 @@ _NEEDED = {
     "funnel": ("shown", "n"),
     "note": ("shown", "n"),
 }
-_WHOLE_TYPES = {
-    sign + size for sign in ("", "U") for size in "TINYINT SMALLINT INTEGER BIGINT HUGEINT".split()
-}
+_WHOLE_TYPES = {*"TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER".split()}
 
 
 def table_sql(con: DuckDBPyConnection, counts: Counts) -> str:
@@ -160,34 +158,37 @@ def _stage(
         f"{_segment_sql(column, marked)} AS {segment}"
         for column, segment in zip(columns, segments, strict=True)
     ]
-    numbers = []
+    numbers, doubtful = [], []
     for column in _NUMBERS:
         if column not in types:  # drift alone may be left out: then it is unknown
-            raw.append(f"CAST(NULL AS BIGINT) AS raw_{column}")
-            numbers.append(f"raw_{column} AS {column}")
-            continue
-        number = f"TRY_CAST(raw_{column} AS BIGINT)"
-        if types[column] in _WHOLE_TYPES:
-            raw.append(f"{column} AS raw_{column}")
+            numbers.append(f"CAST(NULL AS BIGINT) AS {column}")
+        elif types[column] in _WHOLE_TYPES:
+            raw.append(column)
+            numbers.append(column)
         else:  # a cast alone would round
+            doubtful.append(column)
             raw.append(f"nullif(trim(CAST({column} AS VARCHAR)), '') AS raw_{column}")
             whole = f"regexp_full_match(raw_{column}, '-?[0-9]+([.]0*)?')"
-            number = f"CASE WHEN {whole} THEN {number} END"
-        numbers.append(f"{number} AS {column}")
-    problems = " ".join(f"WHEN {wrong} THEN {text(what)}" for wrong, what in _problems())
+            numbers.append(
+                f"CASE WHEN {whole} THEN TRY_CAST(raw_{column} AS BIGINT) END AS {column}"
+            )
+    plain = types["single"] == "BOOLEAN"
+    single = "single" if plain else "TRY_CAST(CAST(single AS VARCHAR) AS BOOLEAN)"
+    raws = "".join(f", raw_{column}" for column in doubtful)
     con.execute(f"""
         CREATE OR REPLACE TEMP TABLE rankdrift_rows AS
         WITH raw AS (
             SELECT trim(CAST(kind AS VARCHAR)) AS kind, nullif(CAST(shown AS VARCHAR), '') AS shown,
-                TRY_CAST(CAST(single AS VARCHAR) AS BOOLEAN) AS single, {", ".join(raw)}
+                {", ".join([f"{single} AS single", *raw])}
             FROM {relation_sql}
         ), typed AS (
-            SELECT *, {", ".join(numbers)}, CASE WHEN kind = 'pair' THEN
-                TRY_CAST(string_split(shown, ' ') AS INTEGER[]) END AS codes
+            SELECT {", ".join(["kind", "shown", "single", *segments, *numbers])}{raws},
+                CASE WHEN kind = 'pair' THEN
+                    TRY_CAST(string_split(shown, ' ') AS INTEGER[]) END AS codes
             FROM raw
         )
         SELECT kind, {", ".join([*segments, *_NUMBERS])}, shown, codes, single,
-            CASE {problems} END AS problem
+            {_problem(doubtful)} AS problem
         FROM typed""")
     con.execute(f"""
         CREATE OR REPLACE TEMP TABLE rankdrift_segments AS
@@ -203,18 +204,28 @@ def _segment_sql(column: str, marked: bool) -> str:
     return f"CASE WHEN {value} LIKE '{MARK}%' THEN substr({value}, 2) ELSE nullif({value}, '') END"
 
 
-def _problems() -> Iterator[tuple[str, str]]:
-    """(SQL condition, words) for each way a row can be unreadable."""
-    yield f"kind IS NULL OR kind NOT IN ({', '.join(map(text, _NEEDED))})", "an unknown kind"
-    for column in _NUMBERS:
-        bad = f"raw_{column} IS NOT NULL AND {column} IS NULL"
-        yield bad, f"something other than a whole number as {column}"
+def _problem(doubtful: Iterable[str]) -> str:
+    """SQL: how a row cannot be read, or NULL; `doubtful` columns may hold anything."""
+
+    def first(problems: Iterable[tuple[str, str]], otherwise: str = "NULL") -> str:
+        cases = " ".join(f"WHEN {wrong} THEN {text(what)}" for wrong, what in problems)
+        return f"CASE {cases} ELSE {otherwise} END" if cases else otherwise
+
+    kinds = []
     for kind, needed in _NEEDED.items():
-        for column in needed:
-            yield f"kind = '{kind}' AND {column} IS NULL", f"no {column}"
-    # An element that cannot be cast is a NULL in the list.
-    unreadable = "kind = 'pair' AND (list_min(codes) < 2 OR list_count(codes) < len(codes))"
-    yield unreadable, "something other than codes 2*rank+click, one space apart, as shown"
+        problems = [(f"{column} IS NULL", f"no {column}") for column in needed]
+        if kind == "pair":  # an element that cannot be cast is a NULL in the list
+            unreadable = "list_min(codes) < 2 OR list_count(codes) < len(codes)"
+            words = "something other than codes 2*rank+click, one space apart, as shown"
+            problems.append((unreadable, words))
+        kinds.append(f"WHEN {text(kind)} THEN {first(problems)}")
+    by_kind = f"CASE kind {' '.join(kinds)} ELSE {text('an unknown kind')} END"
+    broken = [
+        (f"raw_{column} IS NOT NULL AND {column} IS NULL",
+         f"something other than a whole number as {column}")
+        for column in doubtful
+    ]  # fmt: skip
+    return first(broken, otherwise=by_kind)
 
 
 def _refuse_problems(con: DuckDBPyConnection) -> None:

@@ -16,6 +16,7 @@ class Dialect:
     name: str
     quotes: str  # the character around identifiers
     backslashes: bool  # does a backslash inside a string literal escape?
+    distributed: bool  # are rows spread over machines, so that moving them costs most?
     text: str
     integer: str  # a whole number, or NULL where it is none
     number: str  # a double, or NULL where it is none
@@ -71,6 +72,7 @@ DUCKDB = Dialect(
     name="duckdb",
     quotes='"',
     backslashes=False,
+    distributed=False,
     text="CAST({} AS VARCHAR)",
     integer="TRY_CAST({} AS BIGINT)",
     number="TRY_CAST({} AS DOUBLE)",
@@ -113,6 +115,7 @@ SPARK = Dialect(
     name="spark",
     quotes="`",
     backslashes=True,
+    distributed=True,
     text="CAST({} AS STRING)",
     integer="try_cast({} AS BIGINT)",
     number="try_cast({} AS DOUBLE)",
@@ -158,6 +161,7 @@ BIGQUERY = Dialect(
     name="bigquery",
     quotes="`",
     backslashes=True,
+    distributed=True,
     text="CAST({} AS STRING)",
     integer="SAFE_CAST({} AS INT64)",
     number="SAFE_CAST({} AS FLOAT64)",
@@ -196,6 +200,7 @@ SNOWFLAKE = Dialect(
     name="snowflake",
     quotes='"',
     backslashes=True,
+    distributed=True,
     text="CAST({} AS VARCHAR)",
     integer="TRY_TO_NUMBER(CAST({} AS VARCHAR))",
     number="TRY_TO_DOUBLE(CAST({} AS VARCHAR))",
@@ -231,6 +236,7 @@ TRINO = Dialect(
     name="trino",
     quotes='"',
     backslashes=False,
+    distributed=True,
     text="CAST({} AS VARCHAR)",
     integer="TRY_CAST({} AS BIGINT)",
     number="TRY_CAST({} AS DOUBLE)",

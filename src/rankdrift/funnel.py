@@ -213,31 +213,26 @@ def waterfall(totals: Mapping[str, tuple[int, int, int]]) -> dict[str, Dropped]:
     """The lines of a funnel, `input` and `used` included, from the (rows, clicks, pairs) at each
     stage of a harvest.
 
-    Stages: what rows were dropped for, by reason; `good` rows; `candidates`, rows of pairs whose
-    hash was clicked, in as many hashes as `clicked` says; `moved`, those of hashes at two ranks;
-    then pairs by their exact key: `unclicked`, `unmoved` and `used`. Rows of moved hashes that are
-    in no pair were shown twice in one search.
+    Stages: what rows were dropped for, by reason; `good` rows; `candidates`, rows of clicked pairs;
+    then pairs without rows of docs that were shown twice in one search: `unclicked`, `unmoved` and
+    `used`.
     """
 
     def at(name: str) -> tuple[int, int, int]:
         return totals.get(name, (0, 0, 0))
 
-    good, candidates, moved = at("good"), at("candidates"), at("moved")
+    good, candidates = at("good"), at("candidates")
     unclicked, unmoved, used = at("unclicked"), at("unmoved"), at("used")
     lines = {name: Dropped(*at(name)[:2]) for name in REASONS if name in totals}
     zero, low = at("rank_zero"), at("low_rank")
     lines["low_rank"] = Dropped(low[0] + zero[0], low[1] + zero[1])
     lines["repeat_click"] = Dropped(0, good[1] - candidates[1])
     lines["never_clicked"] = Dropped(good[0] - candidates[0] + unclicked[0], 0)
-    lines["one_rank"] = Dropped(
-        candidates[0] - moved[0] + unmoved[0],
-        candidates[1] - moved[1] + unmoved[1],
-        at("clicked")[2] - moved[2] + unmoved[2],
-    )
+    lines["one_rank"] = Dropped(*unmoved)
     twice = lines.get("doc_twice", Dropped(0, 0))
     in_pairs = [sum(kind) for kind in zip(unclicked, unmoved, used, strict=True)]
     lines["doc_twice"] = Dropped(
-        twice.rows + moved[0] - in_pairs[0], twice.clicks + moved[1] - in_pairs[1]
+        twice.rows + candidates[0] - in_pairs[0], twice.clicks + candidates[1] - in_pairs[1]
     )
     read = [name for name in (*REASONS, "rank_zero", "good") if name in totals]
     lines[INPUT] = Dropped(sum(at(name)[0] for name in read), sum(at(name)[1] for name in read))

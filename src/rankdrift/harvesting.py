@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rankdrift import __version__
-from rankdrift.counts import Counts, merge
+from rankdrift.counts import Counts
 from rankdrift.counts_files import read_metadata
 from rankdrift.counts_table import FORMAT, read_table
 from rankdrift.engines import Day, Days, Progress
@@ -18,10 +18,11 @@ from rankdrift.errors import BadCounts, BadLog, BadOption, Remark
 from rankdrift.files import remove_leftovers
 from rankdrift.funnel import Funnel, waterfall
 from rankdrift.log import Log
-from rankdrift.plan import Planner
+from rankdrift.plan import Plan, Planner, Step
 from rankdrift.probe import probe
 
 RESULT = "rd_plan.result"
+_TOGETHER = "main.rd_together"
 BUCKETS = 64
 # Rows of a log, and of one of its days, that make reading it day by day worth while.
 LARGE = 50_000_000
@@ -78,17 +79,20 @@ def _days_apart(log: Log, planner: Planner) -> Days | None:
 
 
 def _run_days(log: Log, planner: Planner, days: Days, progress: Progress | None) -> Counts:
-    rows, done = sum(day.rows for day in days.all), 0
-    parts = []
+    """The results of all days, added up where they are and read once."""
+    engine, rows, done = log.engine, sum(day.rows for day in days.all), 0
+    engine.query(f"DROP TABLE IF EXISTS {_TOGETHER}")
     for day in days.all:
         source, prune = days.part(day)
         if progress and hasattr(progress, "piece"):
             progress.piece(done / rows, (done + day.rows) / rows)
-        part = planner.but(source=source, prune=prune, day=day.day)
-        parts.append(_run(log, part, day.fingerprint, progress))
+        engine.run(planner.but(source=source, prune=prune, day=day.day).plan(), progress)
+        add = f"INSERT INTO {_TOGETHER}" if done else f"CREATE TABLE {_TOGETHER} AS"
+        engine.query(f"{add} FROM {RESULT}")
         done += day.rows
-    whole = _source(planner, log, log.engine.fingerprint(), None)
-    return replace(merge(parts), sources=(whole,) if whole else ())
+    sums = ", ".join(f"CAST(sum({n}) AS BIGINT) AS {n}" for n in ("n", "clicks", "pairs"))
+    added = f"SELECT * EXCLUDE (n, clicks, pairs), {sums} FROM {_TOGETHER} GROUP BY ALL"
+    return _run(log, planner, engine.fingerprint(), None, Plan((Step("result", added),)))
 
 
 def harvest_by_day(
@@ -150,8 +154,14 @@ def check_sizes(buckets: int, max_shown: int) -> None:
         raise BadOption(f"max_shown must be from 2 to 16, not {max_shown}.")
 
 
-def _run(log: Log, planner: Planner, fingerprint: str | None, progress: Progress | None) -> Counts:
-    connection = log.engine.run(planner.plan(), progress)
+def _run(
+    log: Log,
+    planner: Planner,
+    fingerprint: str | None,
+    progress: Progress | None,
+    plan: Plan | None = None,
+) -> Counts:
+    connection = log.engine.run(plan or planner.plan(), progress)
     source = _source(planner, log, fingerprint, planner.day)
     counts = counts_of(
         connection,

@@ -96,26 +96,23 @@ def find_interventions(
 
 
 def _steps(p: Planner, max_rank: int, unclicked: bool) -> list[Step]:
-    named = {step.name: step for step in pair_steps.steps(p)}
-    search = "search, " if p.has_search else ""
-    only = "" if unclicked else " AND h IN (SELECT h FROM clicked)"
+    top = f"rank <= {max_rank}"
+    which = f"ok AND {top}" if unclicked else "click > 0 AND ok"
     double = p.dialect.double
     share = (
         f"floor(CAST(a.c AS {double}) * CAST({_UNIT} AS {double}) / CAST(a.n AS {double})"
         f" + CAST(0.5 AS {double}))"
     )
+    sides = (
+        f"SELECT cells.*, {bucket_sql(p)} AS bucket FROM cells\n"
+        f"JOIN pairs ON {same_pair(p, 'cells', 'pairs')} AND pairs.lowest < pairs.highest\n"
+        f"JOIN known ON {same_pair(p, 'cells', 'known')}"
+    )
     return [
-        *([] if unclicked else [named["clicked"]]),
-        Step(
-            "candidates",
-            f"SELECT h, {search}{', '.join(p.keys)}, rank,"
-            " CASE WHEN click > 0 THEN 1 ELSE 0 END AS click\n"
-            f"FROM rows_shown WHERE ok AND rank <= {max_rank}{only}",
-        ),
-        named["moved"],
-        named["appearances"],
-        named["cells"],
-        Step("sides", f"SELECT *, {bucket_sql(p)} AS bucket FROM cells", keep=True),
+        *pair_steps.appearances(p, which, also=top),
+        Step("cells", pair_steps.cells(p), keep=True),
+        Step("pairs", pair_steps.pairs(p)),
+        Step("sides", sides, keep=True),
         Step(
             "result",
             "SELECT a.bucket AS bucket, a.rank AS rank, b.rank AS other, count(*) AS pairs,"

@@ -14,6 +14,7 @@ from oracle.harvest_oracle import from_events, from_lists, tally
 from rankdrift import harvesting
 from rankdrift.counts import Counts, merge
 from rankdrift.counts_files import read_metadata
+from rankdrift.engines.duckdb_days import DuckdbDays
 from rankdrift.harvesting import harvest, harvest_by_day
 from rankdrift.log import read_log
 
@@ -260,10 +261,8 @@ def test_a_large_log_is_read_day_by_day_to_the_same_counts(tmp_path, monkeypatch
     pieces = []
     monkeypatch.setattr(harvesting, "LARGE", 1)
     monkeypatch.setattr(harvesting, "LARGE_DAY", 1)
-    run = harvesting._run
-    monkeypatch.setattr(
-        harvesting, "_run", lambda *given: pieces.append(given[1].day) or run(*given)
-    )
+    days = DuckdbDays.part
+    monkeypatch.setattr(DuckdbDays, "part", lambda *of: pieces.append(of[1].day) or days(*of))
     counts = harvest(read_log(str(tmp_path)))
     assert pieces == ["", "2024-05-01", "2024-05-02", "2024-05-03"]
     assert counts.equals(whole)

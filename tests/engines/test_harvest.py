@@ -350,6 +350,21 @@ def test_a_doc_twice_in_one_search(engine, tmp_path, dedupe):
     assert (counts.funnel.dropped["duplicate"].rows > 0) == dedupe
 
 
+def test_a_row_twice_of_a_pair_that_stayed(engine, tmp_path):
+    """Twice in one search comes before one rank; a pair of which nothing is left is none."""
+    rows = random_log(20)
+    before = check(engine, tmp_path, rows, search="sid").funnel.dropped
+    shown = (("a", "x", 1), ("a", "x", 0), ("b", "x", 1), ("c", "y", 1), ("c", "y", 1))
+    stayed = [
+        {**rows[0], "query": "stayed", "sid": sid, "doc": doc, "rank": 3, "click": click}
+        for sid, doc, click in shown
+    ]
+    dropped = check(engine, tmp_path, rows + stayed, search="sid").funnel.dropped
+    assert dropped["doc_twice"].rows - before["doc_twice"].rows == 4
+    assert dropped["one_rank"].rows - before["one_rank"].rows == 1
+    assert dropped["one_rank"].pairs - before["one_rank"].pairs == 1
+
+
 def test_copies_of_rows_that_cannot_be_read(engine, tmp_path):
     rng = random.Random(18)
     rows = changed(with_repeats(18), "click", lambda c: rng.choice((str(c), "maybe", "", None)))

@@ -277,7 +277,7 @@ def tally(
             row
         )
     for (queries, _, _, of_segment, _), shown in by_pair.items():
-        if _usable(shown) and search:
+        if search and any(row["click"] for row in shown):
             shown = _once_a_search(shown, found)
         ranks = {row["rank"] for row in shown}
         clicked = [row["rank"] for row in shown if row["click"]]
@@ -345,13 +345,9 @@ def _reason(row, day, same, max_rank):
     return None
 
 
-def _usable(shown):
-    return any(row["click"] for row in shown) and len({row["rank"] for row in shown}) > 1
-
-
 def _once_a_search(shown, found):
-    """Without the rows of searches that show the doc twice; only asked of pairs that would be
-    used, so only these are counted as dropped for it."""
+    """Without the rows of searches that show the doc twice; only asked of clicked pairs, so only
+    these are counted as dropped for it."""
     times = Counter(row["search"] for row in shown if row["search"] is not None)
     for row in shown:
         if times[row["search"]] > 1:

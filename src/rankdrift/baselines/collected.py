@@ -20,7 +20,7 @@ from rankdrift.log import Log
 from rankdrift.plan import Plan, Planner, Step
 from rankdrift.plan import pairs as pair_steps
 from rankdrift.plan import rows as row_steps
-from rankdrift.plan.pairs import bucket_sql
+from rankdrift.plan.pairs import bucket_sql, same_pair
 from rankdrift.plan.rows import FATES
 from rankdrift.probe import probe
 
@@ -90,20 +90,20 @@ def clicked_pairs(
     """
 
     def steps(p: Planner) -> list[Step]:
-        named = {step.name: step for step in pair_steps.steps(p)}
-        keys = ", ".join(p.keys)
+        pair, top = ", ".join(p.pair), f"rank <= {max_rank}"
         what = p.dialect.collect.format("concat(rank, ':', n, ':', c)")
         return [
             *row_steps.steps(p)[:-1],
-            Step("clicked", f"{named['clicked'].sql} AND rank <= {max_rank}", keep=True),
-            replace(named["candidates"], sql=f"{named['candidates'].sql} AND rank <= {max_rank}"),
-            replace(named["moved"], sql=named["moved"].sql.split(" HAVING ")[0]),
-            named["appearances"],
-            named["cells"],
+            *pair_steps.appearances(p, f"click > 0 AND ok AND {top}", also=top),
+            Step("cells", pair_steps.cells(p)),
+            Step(
+                "happenings",
+                f"SELECT {pair}, {what} AS happened FROM cells GROUP BY {pair} HAVING sum(c) > 0",
+            ),
             Step(
                 "strata",
-                f"SELECT {bucket_sql(p)} AS bucket, {what} AS happened FROM cells"
-                f" GROUP BY h, {keys} HAVING sum(c) > 0",
+                f"SELECT {bucket_sql(p)} AS bucket, happened FROM happenings\n"
+                f"JOIN known ON {same_pair(p, 'happenings', 'known')}",
             ),
             Step(
                 "result",

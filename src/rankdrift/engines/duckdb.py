@@ -77,6 +77,7 @@ class DuckdbEngine:
                 "Write memory as 800MB or 2GB."
             ) from None
         con.execute("SET TimeZone = 'UTC'")
+        con.execute("SET parquet_metadata_cache = true")
         return con
 
     # -- opening -------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ _KINDS: dict[type, str] = {
 }  # fmt: skip
 # Read several times, and costly to make again. Those in _FIRST are made before they are used, so
 # that Spark knows how small they are and sends them to the data instead of sorting the data.
-_FIRST = ("tally", "clicked", "candidates", "moved", "cells", "pairs")
+_FIRST = ("tally", "known", "candidates", "twice", "cells", "pairs", "used")
 # A step of the plan after FROM or JOIN, outside of quotes.
 _TABLE = re.compile(
     r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`)|\b(FROM|JOIN)\s+(\w+)\b(?![\w.(])(\s+AS\b)?""",

@@ -1,15 +1,15 @@
 """The harvest, stated once: named SQL steps from a log's rows to the table of counts.
 
-Few pairs ever get a click. So hash the pair's key, keep the rows whose hash is among those of
-clicked rows, keep the hashes seen at two ranks, and only then group the few that remain by the
-exact key. The hash filters and never decides: a collision cannot change a count.
+Few pairs ever get a click. So number the keys of clicked rows, keep the rows of those keys, and
+count by number from there on. Where rows are spread over machines, only those are sent about whose
+key has a hash of a clicked one; the exact key decides, so that a collision cannot change a count.
 
     rows.py    the source -> rows_shown: one row per result shown, with its fate
     pairs.py   rows_shown -> pairs: the appearances of each pair that moved and was clicked
     result.py  pairs -> result: the table of counts, funnel included
 
 Names inside the plan: q1… the query's columns, doc, s1… columns that must be equal, g1… segment
-columns, day, search, rank, click, h the key's hash.
+columns, day, search, rank, click, h the key's hash, pair its number.
 """
 
 from collections.abc import Mapping
@@ -92,6 +92,11 @@ class Planner:
         """What makes a pair, compared exactly."""
         day = ["day"] if self.roles.day else []
         return [*self.queries, "doc", *self.same, *self.segments, *day]
+
+    @property
+    def pair(self) -> list[str]:
+        """What tells pairs apart once they are numbered."""
+        return ["h", "pair"] if self.dialect.distributed else ["pair"]
 
     def hash_sql(self) -> str:
         """The key's hash. Some engines' hashes pass over NULL, which would make ('a', NULL) and

@@ -10,26 +10,19 @@ CELL = "({rank} * 32 + {n}) * 32 + {c}"
 
 
 def steps(p: Planner) -> list[Step]:
-    more = ("search, " if p.has_search else "") + ("seconds, " if p.roles.time else "")
     return [
         Step("tally", _tally(p), keep=True),
-        Step("clicked", "SELECT DISTINCT h FROM rows_shown WHERE click > 0 AND ok", keep=True),
-        Step(
-            "candidates",
-            f"SELECT h, {more}{', '.join(p.keys)}, rank,"
-            " CASE WHEN click > 0 THEN 1 ELSE 0 END AS click\n"
-            "FROM rows_shown WHERE ok AND h IN (SELECT h FROM clicked)",
-            keep=True,
-        ),
-        Step("moved", _moved(p), keep=True),
-        Step("appearances", _appearances(p)),
-        Step("cells", _cells(p), keep=True),
-        Step("pairs", _pairs(p), keep=True),
+        *appearances(p, "click > 0 AND ok"),
+        Step("cells", cells(p), keep=True),
+        Step("pairs", pairs(p), keep=True),
+        Step("used", _used(p), keep=True),
+        Step("listed", _listed(p)),
     ]
 
 
 def _tally(p: Planner) -> str:
-    """Rows and clicks by segment and fate; `unknown` clicks and `partly` given queries.
+    """Rows, clicks and rows `clicked` by segment and fate; `unknown` clicks and `partly` given
+    queries.
 
     Every row goes through here, so what the column is known to be is left out of the sums.
     """
@@ -39,67 +32,107 @@ def _tally(p: Planner) -> str:
         column = None
     plain = column is not None and column.low is not None and column.low >= 0
     clicks = "click" if plain else "CASE WHEN click > 0 THEN click ELSE 0 END"
+    at_most_one = plain and column is not None and column.high is not None and column.high <= 1
+    clicked = clicks if at_most_one else "CASE WHEN click > 0 THEN 1 ELSE 0 END"
     unknown = "0" if column and column.full else "count(*) - count(click)"
     missing = " OR ".join(f"{q} IS NULL" for q in p.queries)
     partly = f"sum(CASE WHEN {missing} THEN 1 ELSE 0 END)" if len(p.queries) > 1 else "0"
     return (
         f"SELECT {groups}, count(*) AS n, coalesce(sum({clicks}), 0) AS clicks,\n"
-        f"  {unknown} AS unknown, {partly} AS partly\nFROM rows_shown GROUP BY {groups}"
+        f"  coalesce(sum({clicked}), 0) AS clicked, {unknown} AS unknown, {partly} AS partly\n"
+        f"FROM rows_shown GROUP BY {groups}"
     )
 
 
-def _moved(p: Planner) -> str:
-    """Hashes seen at two ranks, with their rows n and clicks c; `repeated` tells those that may
-    have been shown twice in one search."""
-    repeated = "count(search) > count(DISTINCT search)" if p.has_search else "FALSE"
-    return (
-        f"SELECT h, count(*) AS n, sum(click) AS c, {repeated} AS repeated\n"
-        "FROM candidates GROUP BY h HAVING min(rank) < max(rank)"
-    )
-
-
-def _appearances(p: Planner) -> str:
-    """One row per time a pair was shown, doc twice in one search left out.
-
-    Both rows are left out, whichever was clicked: to choose by the click would bias.
-    """
+def appearances(p: Planner, which: str, also: str = "TRUE") -> list[Step]:
+    """One row per time a pair was shown, of the pairs that have a row for which `which` holds; of
+    their rows those for which `also` does. A doc twice in one search is left out."""
+    found = [
+        Step("known", _known(p, which), keep=True),
+        Step("candidates", _candidates(p, also), keep=True),
+    ]
     if not p.has_search:
-        return "SELECT * FROM candidates WHERE h IN (SELECT h FROM moved)"
-    keys = ", ".join(p.keys)
-    time = ", seconds" if p.roles.time else ""
-    first_time = ", min(seconds) AS seconds" if p.roles.time else ""
-    of = "FROM candidates WHERE h IN (SELECT h FROM moved WHERE {})"
+        return [*found, Step("appearances", "SELECT * FROM candidates")]
+    # Both rows are left out, whichever was clicked: to choose by the click would bias.
+    pair = ", ".join(p.pair)
+    twice = (
+        f"SELECT {pair}, search FROM candidates WHERE search IS NOT NULL\n"
+        f"GROUP BY {pair}, search HAVING count(*) > 1"
+    )
+    once = (
+        "SELECT * FROM candidates WHERE NOT EXISTS (SELECT 1 FROM twice WHERE"
+        f" {same_pair(p, 'twice', 'candidates')} AND twice.search = candidates.search)"
+    )
+    return [*found, Step("twice", twice, keep=True), Step("appearances", once)]
+
+
+def _known(p: Planner, which: str) -> str:
+    """The keys of pairs, numbered: what follows compares numbers instead of texts."""
+    hashed, keys = "h, " if p.dialect.distributed else "", ", ".join(p.keys)
+    order = f"PARTITION BY h ORDER BY {keys}" if hashed else f"ORDER BY {keys}"
     return (
-        f"SELECT h, {keys}, rank, click{time} {of.format('NOT repeated')}\nUNION ALL\n"
-        f"SELECT h, {keys}, rank, click{time} {of.format('repeated')} AND search IS NULL\n"
-        f"UNION ALL\nSELECT h, {keys}, min(rank) AS rank, min(click) AS click{first_time}\n"
-        f"{of.format('repeated')} AND search IS NOT NULL\n"
-        f"GROUP BY h, search, {keys} HAVING count(*) = 1"
+        f"SELECT {hashed}{keys}, row_number() OVER ({order}) AS pair\n"
+        f"FROM (SELECT DISTINCT {hashed}{keys} FROM rows_shown WHERE {which}) AS known_keys"
     )
 
 
-def _cells(p: Planner) -> str:
+def _candidates(p: Planner, also: str) -> str:
+    """The rows of known pairs. NULLs are equal."""
+    more = [*(["search"] if p.has_search else []), *(["seconds"] if p.roles.time else [])]
+    fields = ", ".join([*(f"known.{c}" for c in p.pair), *(f"r.{c}" for c in [*more, "rank"])])
+    equal = [f"r.{key} IS NOT DISTINCT FROM known.{key}" for key in p.keys]
+    found = ""
+    if p.dialect.distributed:
+        equal.insert(0, "r.h = known.h")
+        found = " AND h IN (SELECT h FROM known)"
+    return (
+        f"SELECT {fields}, CASE WHEN r.click > 0 THEN 1 ELSE 0 END AS click\n"
+        f"FROM (SELECT * FROM rows_shown WHERE ok AND {also}{found}) AS r\n"
+        f"JOIN known ON {' AND '.join(equal)}"
+    )
+
+
+def cells(p: Planner) -> str:
     """Appearances n and clicks c of each pair by rank, and what times they were at."""
-    keys = ", ".join(p.keys)
+    pair = ", ".join(p.pair)
     times = (
         ",\n  count(seconds) AS timed, sum(seconds) AS seconds,"
         " min(seconds) AS first, max(seconds) AS last"
     )
     return (
-        f"SELECT h, {keys}, rank, count(*) AS n, sum(click) AS c"
-        f"{times if p.roles.time else ''}\nFROM appearances GROUP BY h, {keys}, rank"
+        f"SELECT {pair}, rank, count(*) AS n, sum(click) AS c"
+        f"{times if p.roles.time else ''}\nFROM appearances GROUP BY {pair}, rank"
     )
 
 
-def _pairs(p: Planner) -> str:
-    keys = ", ".join(p.keys)
-    shown = p.dialect.collect.format(CELL.format(rank="CAST(rank AS BIGINT)", n="n", c="c"))
+def pairs(p: Planner) -> str:
+    pair = ", ".join(p.pair)
     return (
-        f"SELECT h, {keys}, {bucket_sql(p)} AS bucket,\n  sum(n) AS m, sum(c) AS c,\n"
-        "  min(rank) AS lowest, max(rank) AS highest,\n"
-        f"  CASE WHEN sum(n) <= {p.max_shown} THEN {shown} END AS shown,\n"
-        f"  {_drift(p)} AS drift\n"
-        f"FROM cells GROUP BY h, {keys}"
+        f"SELECT {pair}, sum(n) AS m, sum(c) AS c, min(rank) AS lowest, max(rank) AS highest,\n"
+        f"  {_drift(p)} AS drift\nFROM cells GROUP BY {pair}"
+    )
+
+
+def _used(p: Planner) -> str:
+    """Pairs that moved and were clicked, with what their keys say."""
+    fields = ", ".join(f"pairs.{c}" for c in [*p.pair, "m", "c", "lowest", "drift"])
+    return (
+        f"SELECT {''.join(f'{g}, ' for g in p.segments)}{bucket_sql(p)} AS bucket, {fields}\n"
+        f"FROM pairs JOIN known ON {same_pair(p, 'pairs', 'known')}\n"
+        "WHERE pairs.c > 0 AND pairs.lowest < pairs.highest"
+    )
+
+
+def _listed(p: Planner) -> str:
+    """Those shown no more than `max_shown` times: their cells."""
+    shown = p.dialect.collect.format(
+        CELL.format(rank="CAST(cells.rank AS BIGINT)", n="cells.n", c="cells.c")
+    )
+    told = ", ".join([*p.segments, "bucket", "drift"])
+    return (
+        f"SELECT {told}, {shown} AS shown\n"
+        f"FROM used JOIN cells ON {same_pair(p, 'used', 'cells')} WHERE used.m <= {p.max_shown}\n"
+        f"GROUP BY {', '.join(f'used.{c}' for c in p.pair)}, {told}"
     )
 
 
@@ -136,6 +169,5 @@ def bucket_sql(p: Planner) -> str:
 
 
 def same_pair(p: Planner, a: str, b: str) -> str:
-    """Join condition: the hash to find it, the exact key to decide. NULLs are equal."""
-    equal = (f"{a}.{key} IS NOT DISTINCT FROM {b}.{key}" for key in p.keys)
-    return f"{a}.h = {b}.h AND " + " AND ".join(equal)
+    """Join condition."""
+    return " AND ".join(f"{a}.{column} = {b}.{column}" for column in p.pair)

@@ -5,8 +5,6 @@ from rankdrift.plan import Planner, Step
 from rankdrift.plan.pairs import same_pair
 from rankdrift.plan.rows import FATES
 
-_USABLE = "c > 0 AND lowest < highest"
-
 
 def steps(p: Planner) -> list[Step]:
     cells = [_pairs(p), _comparisons(p), _held(p), _by_rank(p)]
@@ -50,7 +48,7 @@ def _marked(segment: str) -> str:
 def _pairs(p: Planner) -> str:
     return (
         row(p, "pair", **_segments(p), bucket="bucket", drift="drift", shown="shown", n="count(*)")
-        + f"\nFROM pairs WHERE m <= {p.max_shown} AND {_USABLE}"
+        + "\nFROM listed"
         + _group_by(p, "bucket", "drift", "shown")
     )
 
@@ -70,7 +68,7 @@ def _comparisons(p: Planner) -> str:
         rank="a.rank", other="b.rank", n=f"sum(CAST({weight} AS BIGINT))",
     )  # fmt: skip
     return (
-        f"{selected}\nFROM pairs AS p JOIN cells AS a ON {same_pair(p, 'p', 'a')} AND a.c > 0\n"
+        f"{selected}\nFROM used AS p JOIN cells AS a ON {same_pair(p, 'p', 'a')} AND a.c > 0\n"
         f"JOIN cells AS b ON {same_pair(p, 'p', 'b')} AND a.rank <> b.rank\n"
         f"WHERE p.m > {p.max_shown}"
         + _group_by(p, "p.bucket", single, "a.rank", "b.rank", prefix="p.")
@@ -85,19 +83,15 @@ def _held(p: Planner) -> str:
         n="sum(CASE WHEN a.rank = p.lowest THEN 1 ELSE 0 END)", clicks="sum(a.c)", pairs="count(*)",
     )  # fmt: skip
     return (
-        f"{selected}\nFROM pairs AS p JOIN cells AS a ON {same_pair(p, 'p', 'a')}\n"
-        f"WHERE p.m > {p.max_shown} AND p.c > 0 AND p.lowest < p.highest"
-        + _group_by(p, single, "a.rank", prefix="p.")
+        f"{selected}\nFROM used AS p JOIN cells AS a ON {same_pair(p, 'p', 'a')}\n"
+        f"WHERE p.m > {p.max_shown}" + _group_by(p, single, "a.rank", prefix="p.")
     )
 
 
 def _by_rank(p: Planner) -> str:
     """Impressions and clicked impressions."""
-    segments = "".join(f"{g}, " for g in p.segments)
-    shown = f"SELECT {segments}fate AS rank, n, 0 AS clicks FROM tally WHERE fate > 0"
-    clicked = f"SELECT {segments}rank, 0 AS n, click AS clicks FROM candidates WHERE click > 0"
-    selected = row(p, "rank", **_segments(p), rank="rank", n="sum(n)", clicks="sum(clicks)")
-    return f"{selected}\nFROM ({shown} UNION ALL {clicked}) AS by_rank{_group_by(p, 'rank')}"
+    selected = row(p, "rank", **_segments(p), rank="fate", n="n", clicks="clicked")
+    return f"{selected}\nFROM tally WHERE fate > 0"
 
 
 def _totals(p: Planner) -> list[str]:
@@ -112,9 +106,7 @@ def _totals(p: Planner) -> list[str]:
     return [
         total(fate, "sum(n)", "sum(clicks)", "NULL", f"tally GROUP BY {fate}"),
         total("reason", "n", "clicks", "NULL", "outside"),
-        total("'clicked'", "0", "0", "count(*)", "clicked"),
         total("'candidates'", "count(*)", "coalesce(sum(click), 0)", "NULL", "candidates"),
-        total("'moved'", "coalesce(sum(n), 0)", "coalesce(sum(c), 0)", "count(*)", "moved"),
         total(pair, "sum(m)", "sum(c)", "count(*)", f"pairs GROUP BY {pair}"),
     ]
 
@@ -137,4 +129,4 @@ def _days(p: Planner) -> list[str]:
     if not p.roles.day:
         return []
     day = p.dialect.text.format("day")
-    return [row(p, "day", shown=day, n="count(*)") + "\nFROM candidates GROUP BY day"]
+    return [row(p, "day", shown=day, n="count(*)") + "\nFROM known GROUP BY day"]
