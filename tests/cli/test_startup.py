@@ -1,5 +1,6 @@
 """Nothing heavy is loaded before it is needed. Judged by modules, as time depends on the day."""
 
+import os
 import subprocess
 import sys
 
@@ -32,6 +33,24 @@ def test_import_rankdrift_loads_next_to_nothing():
 )  # fmt: skip
 def test_help_loads_nothing_heavy(words):
     assert not HEAVY & loaded(f"from rankdrift.cli import run\nrun({words!r})")
+
+
+@pytest.mark.parametrize(
+    ("given", "policy"), [({}, "passive"), ({"OMP_WAIT_POLICY": "active"}, "active")]
+)
+def test_threads_wait_without_keeping_the_processor(given, policy):
+    """LightGBM reads it when it is loaded, so it must be there before."""
+    code = (
+        "import atexit, os\n"
+        "from rankdrift.cli import main\n"
+        "atexit.register(lambda: print(os.environ['OMP_WAIT_POLICY']))\n"
+        "main(['--version'])"
+    )
+    env = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env | given, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[-1] == policy
 
 
 def test_the_help_teaches_the_flow(rankdrift):
