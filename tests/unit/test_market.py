@@ -57,7 +57,7 @@ def test_any_day_can_be_made_alone(tmp_path):
 def test_features_and_labels_change_no_click(tmp_path, log):
     plain = market(tmp_path, **SMALL, features=False, randomised=0.2, click_rate=0.3)
     columns = "search, user, session, time, day, keywords, category, aspects, platform, sort, "
-    columns += "randomised, doc, rank, click, price, auction"
+    columns += "randomised, doc, rank, click, price, auction, listed, sold"
     read = duckdb.read_parquet(str(tmp_path / "*.parquet"))
     assert read.columns == columns.split(", ")
     assert log[1].columns == [*columns.split(", "), *NAMES, "relevance"]
@@ -128,6 +128,14 @@ def test_prices_and_auctions_change_within_a_day(log):
         WHERE auction = {} GROUP BY keywords, aspects, doc, day, price)"""
     assert only(log, moving.format("false")) < 1e-5
     assert only(log, moving.format("true")) > 0.01
+
+
+def test_a_doc_is_shown_from_the_day_it_is_listed_to_the_day_it_is_sold(log):
+    assert only(log, "SELECT count(*) FROM log WHERE day NOT BETWEEN listed AND sold") == 0
+    dates = "SELECT max(n) FROM (SELECT count(DISTINCT (listed, sold)) AS n FROM log GROUP BY doc)"
+    assert only(log, dates) == 1
+    lasts = "SELECT avg(sold - listed) FROM log WHERE auction = {}"
+    assert only(log, lasts.format("true")) < 4 < 10 < only(log, lasts.format("false"))
 
 
 def test_bots_and_duplicates_are_made_when_asked_for(tmp_path):

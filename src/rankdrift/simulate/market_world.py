@@ -70,9 +70,10 @@ class World:
 
 @dataclass(frozen=True)
 class Today:
-    """The slots on one day, all (S,) float32 but listing (int64): the share of its life that a
-    slot has behind it at midnight, how fast that grows in a day, popularity's place and speed
-    (2, S), the season, the time of a price cut, and the listing on offer at midnight."""
+    """The slots on one day, all (S,) float32 but listing and turn (int64): the share of its life
+    that a slot has behind it at midnight, how fast that grows in a day, popularity's place and
+    speed (2, S), the season, the time of a price cut, the listing on offer at midnight, and the how
+    manieth of the slot that is."""
 
     share: Singles
     rate: Singles
@@ -81,6 +82,7 @@ class Today:
     season: Singles
     cut_at: Singles
     listing: Ints
+    turn: Ints
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,7 @@ def _constant(spread: Floats, click_rate: float) -> float:
 def open_day(world: World, day: date) -> Today:
     number = day.toordinal()
     lived = (number + world.phase) / world.life
+    turn = np.floor(lived).astype(np.int64)
     # Which slots cut their price changes from day to day.
     cut_at = np.roll(world.cut_at, number * 7919 % SLOTS)
     return Today(
@@ -151,7 +154,8 @@ def open_day(world: World, day: date) -> Today:
         speed=world.speed.astype(np.float32),
         season=_wave((number / world.season_length + world.season_start).astype(np.float32) % 1),
         cut_at=np.where(world.auction, np.float32(2), cut_at),
-        listing=np.floor(lived).astype(np.int64) % LISTINGS,
+        listing=turn % LISTINGS,
+        turn=turn,
     )
 
 
@@ -174,6 +178,15 @@ def stock_shelf(world: World, today: Today, query: Ints, moment: Singles, many: 
         ending=np.where(world.auction[slot], np.clip(1 - left, 0, 1), np.float32(0)),
         age=np.asarray(lived / today.rate[slot]),
     )
+
+
+def listed_and_sold(
+    world: World, today: Today, slot: NDArray[np.uint16], listing: Ints
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """(N,) each: the days, as ordinals, on which a listing was put up and on which it was sold."""
+    life = world.life[slot]
+    start = (today.turn[slot] + listing - today.listing[slot]) * life - world.phase[slot]
+    return start.astype(np.int32), (start + OFFERED * life).astype(np.int32)
 
 
 def log_place(many: int) -> Singles:

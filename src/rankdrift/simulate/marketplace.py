@@ -39,6 +39,7 @@ from rankdrift.simulate.market_world import (
     Today,
     World,
     features,
+    listed_and_sold,
     make_world,
     open_day,
     price,
@@ -133,6 +134,8 @@ def market(
     auctions, price_changes: share of items that are auctions, and that cut their price on a day.
     randomised: share of best-match searches whose first 200 results are in random order.
     bots: share of sessions by bots; duplicates: rows logged twice, on top of `rows`.
+    The columns listed and sold are the days on which the doc was put up and on which it will be
+    sold, or its auction end.
     features: write the 25 columns f_01 to f_25. labels: write z as the column `relevance`.
 
     A day's file depends on its date, the rows it has and the options, not on the days around it.
@@ -235,11 +238,12 @@ def _show(
     offered = shelf.offered.sum(axis=1)
     at, rank = np.nonzero(np.arange(many) < np.minimum(visits.loaded, offered)[:, None])
     place = order[at, rank]
-    query, slot = visits.query[at], shelf.slot[at, place]
+    query, slot, listing = visits.query[at], shelf.slot[at, place], shelf.listing[at, place]
+    listed, sold = listed_and_sold(world, today, slot, listing)
     shown = Impressions(
         query=query,
         place=place,
-        doc=(SHARED * query + place) * LISTINGS + shelf.listing[at, place],
+        doc=(SHARED * query + place) * LISTINGS + listing,
         slot=slot,
         price=price(world, _only(shelf, at, place)),
         popularity=shelf.popularity[at, place],
@@ -264,6 +268,8 @@ def _show(
         "click": random.random(len(rank)) < chance,
         "price": shown.price,
         "auction": world.auction[slot],
+        "listed": listed,
+        "sold": sold,
     }
     if options.features:
         found |= dict(zip(NAMES, features(world, today, shown), strict=True))
@@ -340,8 +346,8 @@ def _write(path: Path, day: date, chunks: Iterator[Chunk], options: Options) -> 
         database.execute(
             "CREATE TABLE shown (search BIGINT, user BIGINT, session BIGINT, moment BIGINT,"
             " query BIGINT, platform UTINYINT, sort UTINYINT, randomised BOOLEAN, doc BIGINT,"
-            f" rank SMALLINT, click UTINYINT, price FLOAT, auction BOOLEAN{', ' * bool(more)}"
-            f"{columns})"
+            " rank SMALLINT, click UTINYINT, price FLOAT, auction BOOLEAN, listed INTEGER,"
+            f" sold INTEGER{', ' * bool(more)}{columns})"
         )
         for chunk in chunks:
             database.register("chunk", chunk)
@@ -351,7 +357,8 @@ def _write(path: Path, day: date, chunks: Iterator[Chunk], options: Options) -> 
             "COPY (SELECT search, user, session, make_timestamp($1 + moment) AS time,"
             f" $2::DATE AS day, keywords, category, aspects, {_named('platform', PLATFORMS)},"
             f" {_named('sort', SORTS)}, randomised, doc, rank, click::TINYINT AS click,"
-            f" round(price::DOUBLE, 2) AS price, auction{''.join(f', {name}' for name in more)}"
+            f" round(price::DOUBLE, 2) AS price, auction, {_dated('listed')}, {_dated('sold')}"
+            f"{''.join(f', {name}' for name in more)}"
             " FROM shown JOIN words ON number = query)"
             f" TO '{target.replace(chr(39), 2 * chr(39))}' (FORMAT parquet, COMPRESSION zstd)",
             [int(midnight.timestamp()) * 10**6, day],
@@ -359,6 +366,11 @@ def _write(path: Path, day: date, chunks: Iterator[Chunk], options: Options) -> 
         os.replace(target, path)
         found = database.execute("SELECT count(*), sum(click) FROM shown").fetchall()[0]
         return int(found[0]), int(found[1])
+
+
+def _dated(column: str) -> str:
+    """SQL for the day behind an ordinal, which counts from the first day of the year 1 on."""
+    return f"DATE '0001-01-01' + ({column} - 1) AS {column}"
 
 
 def _named(column: str, names: tuple[str, ...]) -> str:
