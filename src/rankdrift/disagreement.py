@@ -13,6 +13,10 @@ from rankdrift.identify import ranges
 from rankdrift.propensities import Floats, Propensities, t_quantile
 
 AGREE, DIFFER, UNSURE = "agree", "differ", "cannot tell"
+THIN = (
+    "There is no rank but the reference at which both have enough clicks: add days, or compare "
+    "fewer ranks (--max-rank)."
+)
 # Where the mean difference is not known better than to this factor, agreement says little.
 TOO_WIDE = np.log(1.2)
 # Ranks are compared in blocks: a single rank has too few clicks to accuse a method by.
@@ -28,7 +32,8 @@ UNLIKELY = 0.01
 
 @dataclass(frozen=True)
 class Distance:
-    """How far `first` is above `second`, relative to one rank, over the ranks that both support.
+    """How far `first` is above `second`, relative to one rank, over the ranks that both support; if
+    that is the reference alone, over those that both have, and without an interval.
 
     mean_percent, low, high: the mean over ranks of log p, weighted by clicks, as a percentage, with
     its interval (None where no joint error is known); max_percent at max_rank: the largest
@@ -71,8 +76,11 @@ class Estimate:
 
 
 def measure(a: Estimate, b: Estimate, level: float) -> Distance | None:
-    """None where they share fewer than two ranks that both support."""
+    """None where they have no two ranks in common."""
     shared = np.intersect1d(a.curve.ranks[_known(a)], b.curve.ranks[_known(b)])
+    thin = len(shared) < 2
+    if thin:
+        shared = np.intersect1d(a.curve.ranks, b.curve.ranks)
     unit = a.curve.reference
     if len(shared) < 2 or unit not in shared or unit not in b.curve.ranks:
         return None
@@ -87,7 +95,7 @@ def measure(a: Estimate, b: Estimate, level: float) -> Distance | None:
     worst = int(np.abs(apart).argmax())
     low = high = None
     verdict, differs = UNSURE, ""
-    together = _together(a, b, in_a, in_b, place)
+    together = None if thin else _together(a, b, in_a, in_b, place)
     if together is not None:
         deviations, df = together
         error = float(np.sqrt(((weight @ deviations) ** 2).sum()))
@@ -104,7 +112,7 @@ def measure(a: Estimate, b: Estimate, level: float) -> Distance | None:
     return Distance(
         a.name, b.name, unit, ranges(shared.tolist()), _percent(mean), low, high,
         _percent(float(apart[worst])), int(shared[worst]), verdict, differs,
-        meaning(a, b, mean, verdict),
+        THIN if thin else meaning(a, b, mean, verdict),
     )  # fmt: skip
 
 

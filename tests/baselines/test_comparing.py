@@ -1,6 +1,7 @@
 """Curves side by side: distances with errors that know of the clicks both rest on."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from baselines.made import made
 import rankdrift
 from rankdrift.cli import run
 from rankdrift.comparing import METHODS, compare
-from rankdrift.disagreement import AGREE, DIFFER, UNSURE, Estimate, meaning
+from rankdrift.disagreement import AGREE, DIFFER, UNSURE, Estimate, meaning, measure
 from rankdrift.errors import BadOption, MissingColumns, NoUsablePairs
 
 METHODS_HERE = ["loglog", "direct", "all-pairs", "ctr", "experiment", "em-pairs"]
@@ -118,6 +119,15 @@ def test_without_refits_nobody_can_say_whether_em_agrees():
 def test_agreement_says_more_where_the_assumptions_differ(found, first, second, said):
     a, b = (Estimate(kind, kind, found.curves["direct"]) for kind in (first, second))
     assert said in meaning(a, b, 0.0, AGREE)
+
+
+def test_curves_that_are_thin_everywhere_are_not_left_out_without_a_word(found):
+    direct, ctr = found.curves["direct"], found.curves["ctr"]
+    thin = replace(direct, supported=np.zeros(len(direct.ranks), bool))
+    told = measure(Estimate("direct", "drift", thin), Estimate("ctr", "ctr", ctr), 0.95)
+    assert (told.verdict, told.low, told.ranks) == (UNSURE, None, "1–10")
+    assert "no rank but the reference" in told.meaning
+    assert told.mean_percent == pytest.approx(distance(found, "direct", "ctr").mean_percent)
 
 
 def test_what_is_wrong_with_an_option_is_said_before_the_work(world):
