@@ -245,6 +245,7 @@ def _without_meta(text: str, path: Path, name: str) -> Ranker:
         names = booster.feature_name()
         return Ranker(name, "lightgbm", text, tuple(map(Feature, names)), trees=booster.num_trees())
     if text.lstrip().startswith("{") and '"learner"' in text:
+        _refuse_cut(text, path)
         booster = _opened(text, path, "xgboost")
         names = booster.feature_names or [f"f{i}" for i in range(booster.num_features())]
         if "c" in (booster.feature_types or []):
@@ -259,16 +260,27 @@ def _without_meta(text: str, path: Path, name: str) -> Ranker:
 
 def _refuse_cut(text: str, path: Path) -> None:
     """LightGBM ends the whole process when its trees are not where `tree_sizes` says, or when its
-    parameters have no end."""
-    model = text.encode()
-    sizes = re.search(rb"^tree_sizes=([\d ]*)\n+", model, re.M)
-    after = model[sizes.end() + sum(map(int, sizes[1].split())) :] if sizes else b""
-    whole = b"\nparameters:" not in after or b"\nend of parameters" in after
-    if not (whole and after.startswith(b"end of trees")):
+    parameters have no end; what XGBoost says is not for users."""
+    if not (_is_whole_json(text) if text.lstrip().startswith("{") else _is_whole_tree(text)):
         raise BadOption(
             f"The model {str(path)!r} is cut short or was changed. Train again, or copy it again "
             "from where it came."
         )
+
+
+def _is_whole_tree(text: str) -> bool:
+    model = text.encode()
+    sizes = re.search(rb"^tree_sizes=([\d ]*)\n+", model, re.M)
+    after = model[sizes.end() + sum(map(int, sizes[1].split())) :] if sizes else b""
+    ended = b"\nparameters:" not in after or b"\nend of parameters" in after
+    return ended and after.startswith(b"end of trees")
+
+
+def _is_whole_json(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _opened(text: str, path: Path, backend: str) -> Any:
