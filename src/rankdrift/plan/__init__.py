@@ -28,6 +28,8 @@ class Step:
     sql: str
     # Read more than once and far smaller than the log: an engine had better keep it.
     keep: bool = False
+    # Must not be worked out twice, which in one statement an engine might do.
+    once: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,10 @@ class Plan:
     def as_query(self) -> str:
         """All of it as one statement."""
         *first, last = self.steps
-        named = ",\n".join(f"{step.name} AS (\n{step.sql}\n)" for step in first)
+        named = ",\n".join(
+            f"{step.name} AS {'MATERIALIZED ' if step.once else ''}(\n{step.sql}\n)"
+            for step in first
+        )
         return f"WITH {named}\n{last.sql}"
 
 

@@ -48,7 +48,7 @@ def appearances(p: Planner, which: str, also: str = "TRUE") -> list[Step]:
     """One row per time a pair was shown, of the pairs that have a row for which `which` holds; of
     their rows those for which `also` does. A doc twice in one search is left out."""
     found = [
-        Step("known", _known(p, which), keep=True),
+        Step("known", _known(p, which), keep=True, once=not p.dialect.distributed),
         Step("candidates", _candidates(p, also), keep=True),
     ]
     if not p.has_search:
@@ -67,9 +67,13 @@ def appearances(p: Planner, which: str, also: str = "TRUE") -> list[Step]:
 
 
 def _known(p: Planner, which: str) -> str:
-    """The keys of pairs, numbered: what follows compares numbers instead of texts."""
+    """The keys of pairs, numbered: what follows compares numbers instead of texts.
+
+    Numbers in no order are given out without sorting. Machines that do not know of each other
+    number the keys that share a hash.
+    """
     hashed, keys = "h, " if p.dialect.distributed else "", ", ".join(p.keys)
-    order = f"PARTITION BY h ORDER BY {keys}" if hashed else f"ORDER BY {keys}"
+    order = f"PARTITION BY h ORDER BY {keys}" if hashed else ""
     return (
         f"SELECT {hashed}{keys}, row_number() OVER ({order}) AS pair\n"
         f"FROM (SELECT DISTINCT {hashed}{keys} FROM rows_shown WHERE {which}) AS known_keys"
