@@ -18,6 +18,7 @@ _ENDINGS = {
     ".duckdb": "duckdb", ".ddb": "duckdb", ".db": "duckdb",
 }  # fmt: skip
 _COMPRESSED = (".gz", ".gzip", ".zst", ".zstd", ".bz2")
+TRUTH = "truth.json"  # what a made-up log's true propensities are kept in, beside it
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ def _find_files(sources: list[str], format: str | None, table: str | None) -> Fi
     if not sources:
         raise BadOption("No log was named. Give a file, a folder or a glob.")
     paths = [path for source in sources for path in _expand(source, format)]
+    paths = [path for path in paths if not _is_truth(path)] or paths
     formats = {path: format or _format(path) for path in paths}
     kinds = sorted(set(formats.values()))
     if len(kinds) > 1:
@@ -136,6 +138,17 @@ def _files_below(folder: str) -> list[str]:
 
     tree = os.walk(folder, onerror=stop)
     return sorted(os.path.join(inside, name) for inside, _, names in tree for name in names)
+
+
+def _is_truth(path: str) -> bool:
+    """Whether `simulate market` wrote this beside its log, by its name and how it begins."""
+    if os.path.basename(path) != TRUTH:
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(80).lstrip(b"{ \r\n").startswith(b'"propensities"')
+    except OSError:  # reading the log will say why
+        return False
 
 
 def _near(path: str) -> str:

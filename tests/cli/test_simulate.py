@@ -1,9 +1,11 @@
 """rankdrift simulate and rankdrift reproduce"""
 
 import json
+import shlex
 
 import pytest
 
+from rankdrift import Propensities
 from rankdrift.counts import Counts
 
 
@@ -19,6 +21,36 @@ def test_market(rankdrift, tmp_path):
     ]
     assert json.loads((folder / "truth.json").read_text())["options"]["rows"] == 3_000
     assert "rankdrift harvest" in done.err
+
+
+def test_what_follows_a_market_leaves_no_check_over_time_unknown(rankdrift, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["--rows", 150_000, "--days", 2, "--queries", 40, "--click-rate", 0.3, "--no-features"]
+    made = rankdrift("simulate", "market", *words)
+    verb, *follow = shlex.split(made.err.splitlines()[-1].removeprefix("Next: rankdrift "))
+    assert verb == "harvest" and rankdrift(verb, *follow).code == 0
+    checks = {
+        c["name"]: c for c in rankdrift("diagnose", "counts.parquet", "--json").json["checks"]
+    }
+    for name in ("moved up against moved down", "short against long gaps"):
+        assert checks[name]["verdict"] != "unknown", checks[name]["words"]
+
+
+def test_the_folder_of_a_market_is_a_log(rankdrift, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rankdrift("simulate", "market", "-o", "market", "--rows", 20_000, "--queries", 20)
+    words = ["--query", "keywords,category,aspects"]
+    for more in (
+        ["inspect", "market"],
+        ["harvest", "market", "-o", "counts.parquet"],
+        ["compare", "market", "--methods", "ctr", "--max-rank", 5],
+        ["export-training", "market", "--max-rank", 5, "-o", "training"],
+        ["train", "market", "--max-rank", 10, "--trees", 2, "-o", "ranker.txt"],
+        ["evaluate", "market", "--max-rank", 10, "--model", "ranker.txt"],
+    ):
+        done = rankdrift(*more, *words)
+        assert done.code in (0, 1), done.err
+    assert Counts.load("counts.parquet").funnel.rows == 20_000
 
 
 def test_market_refuses(rankdrift, tmp_path):
@@ -40,6 +72,21 @@ def test_pairs_then_like(rankdrift, tmp_path):
     told = rankdrift("simulate", "like", file, "--replays", 6, "--json", "--quiet")
     assert told.json["replays"] == 6
     assert told.err == ""
+
+
+def test_like_tells_of_pairs_that_the_truth_does_not(rankdrift, tmp_path):
+    file, short = tmp_path / "counts.parquet", tmp_path / "short.csv"
+    words = ["--pairs", 5_000, "--ranks", 30, "--relevance", 0.3]
+    rankdrift("simulate", "pairs", "-o", file, *words)
+    assert rankdrift("estimate", file, "-o", short).code == 0
+    rows = short.read_text().splitlines(keepends=True)
+    short.write_text("".join(rows[:11]))  # ranks 1 to 10
+    assert Propensities.load(short).ranks[-1] == 10
+    call = ["simulate", "like", file, "--truth", short, "--replays", 3]
+    many = rankdrift(*call, "--json").json["left_out"]
+    told = " ".join(rankdrift(*call).out.split())
+    assert f"{many:,} pairs were left out: the truth tells of ranks 1–10 only." in told
+    assert many > 0 and "left out" not in rankdrift("simulate", "like", file, "--replays", 3).out
 
 
 def test_like_of_too_little_exits_with_1(rankdrift, tmp_path):

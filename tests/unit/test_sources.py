@@ -115,6 +115,22 @@ def test_mixed_formats_are_refused_with_an_example_of_each(folder):
         find(folder)
 
 
+def test_the_truth_of_a_made_up_log_is_no_part_of_it(folder):
+    truth = folder / "truth.json"
+    truth.write_text('{\n "propensities": {},\n "options": {}\n}\n')
+    expected = ["a.parquet", "b.parquet", "sub/c.PARQUET"]
+    assert names(find(folder)) == expected
+    assert names(find(str(folder / "*.[pj]*"))) == expected[:2]
+    assert names(find([truth, *sorted(folder.glob("?.parquet"))])) == expected[:2]
+    assert names(find(truth)) == ["truth.json"]  # to be told what it is
+
+
+def test_rows_in_a_file_called_truth_are_not_lost(tmp_path):
+    for name in ("rows.json", "truth.json"):
+        (tmp_path / name).write_text('{"query": "lamp", "doc": 1, "rank": 1, "click": 1}\n')
+    assert names(find(tmp_path)) == ["rows.json", "truth.json"]
+
+
 def test_the_fingerprint_follows_the_files_not_where_they_are(folder):
     files = find(folder)
     before = files.fingerprint()

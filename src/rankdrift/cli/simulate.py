@@ -9,6 +9,7 @@ from rankdrift.cli.options import SEED
 from rankdrift.cli.output import check_file
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.errors import BadOption
+from rankdrift.sources import TRUTH
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -81,7 +82,7 @@ def market(screen: Screen, output: str, **options: Any) -> int:
     \b
         rankdrift simulate market -o market/ --rows 100000 --queries 60
     """
-    check_file(str(Path(output) / "truth.json"))
+    check_file(str(Path(output) / TRUTH))
     from rankdrift.simulate import market
 
     made = market(output, **options)
@@ -95,7 +96,8 @@ def market(screen: Screen, output: str, **options: Any) -> int:
     screen.next(
         "rankdrift", "harvest", str(Path(output) / "*.parquet"),
         "--query", "keywords,category,aspects", "--same", "price", "--segment", "platform",
-        "--day", "day", "--where", "sort = 'best_match' AND NOT auction", "-o", "counts.parquet",
+        "--day", "day", "--time", "time", "--where", "sort = 'best_match' AND NOT auction",
+        "-o", "counts.parquet",
     )  # fmt: skip
     return 0
 
@@ -229,6 +231,7 @@ def like(screen: Screen, file: str, truth: str | None, **options: Any) -> int:
 def replay_report(found: "Replay") -> "Group":
     from rich.console import Group
 
+    from rankdrift.identify import ranges
     from rankdrift.report.text import empty_table, heading, line
     from rankdrift.report.words import rank_words
     from rankdrift.simulate.replay import VERDICTS
@@ -243,6 +246,10 @@ def replay_report(found: "Replay") -> "Group":
             "–" if block.coverage is None else f"{block.coverage:.1%}", "", block.verdict,
         )  # fmt: skip
     words = [f"Overall the curve {VERDICTS[found.verdict]}."]
+    if found.left_out:
+        told = ranges(found.truth.ranks.tolist())
+        pairs = "pair was" if found.left_out == 1 else "pairs were"
+        words.append(f"{found.left_out:,} {pairs} left out: the truth tells of ranks {told} only.")
     words += [f"{many:,} of {found.replays:,} failed: {why}" for why, many in found.failed.items()]
     return Group(
         heading(f"{found.replays:,} replays: log p relative to rank {found.truth.reference}"),

@@ -48,6 +48,7 @@ from rankdrift.simulate.market_world import (
     stock_shelf,
 )
 from rankdrift.simulate.searches import CATEGORIES, query_text
+from rankdrift.sources import TRUTH
 
 Floats = NDArray[np.float64]
 Curve = Callable[[Floats], Floats]
@@ -158,7 +159,7 @@ def market(
         written = _write(path, day, chunks, options)
         paths.append(path)
         total, clicks = total + written[0], clicks + written[1]
-    told = folder / "truth.json"
+    told = folder / TRUTH
     write_text(told, json.dumps(_told(truth, options), indent=1) + "\n")
     return Market(
         paths=tuple(paths),
