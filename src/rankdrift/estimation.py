@@ -1,5 +1,6 @@
 """Counts -> Propensities: identify, maximise, say how sure."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -12,11 +13,11 @@ from rankdrift.cells import Floats
 from rankdrift.counts import Counts
 from rankdrift.curves import Curve
 from rankdrift.curves import curve as parse_curve
-from rankdrift.errors import BadOption, NotConverged, NotIdentified, NoUsablePairs
+from rankdrift.errors import BadOption, NotConverged, NotIdentified, NoUsablePairs, Remark
 from rankdrift.identify import connect, ranges
 from rankdrift.likelihood import Likelihood, Ranks, likelihood
 from rankdrift.maximise import Fit, maximise
-from rankdrift.propensities import Propensities
+from rankdrift.propensities import Propensities, all_curves
 from rankdrift.uncertainty import (
     bootstrap,
     bucket_moves,
@@ -71,8 +72,17 @@ def estimate(
     if by:
         from rankdrift.segments import estimate_by
 
-        return estimate_by(counts, (by,) if isinstance(by, str) else tuple(by), options)
-    return fit_curve(counts, options)
+        found = estimate_by(counts, (by,) if isinstance(by, str) else tuple(by), options)
+    else:
+        found = fit_curve(counts, options)
+    if extrapolate_to is not None and all(curve.pairs[-1] for _, _, curve in all_curves(found)):
+        warnings.warn(
+            f"There was nothing to draw on to rank {extrapolate_to}: pairs moved down to rank "
+            f"{found.ranks[-1]}.",
+            Remark,
+            stacklevel=2,
+        )
+    return found
 
 
 def fit_curve(counts: Counts, options: Options) -> Propensities:

@@ -244,11 +244,11 @@ class Propensities:
 
         return compare(self, other)
 
-    def summary(self, level: float = 0.95) -> dict[str, Any]:
+    def summary(self, level: float = 0.95, simultaneous: bool = False) -> dict[str, Any]:
         """The curve in few plain values."""
         from rankdrift.propensities_summary import summary
 
-        return summary(self, level)
+        return summary(self, level, simultaneous)
 
     def __repr__(self) -> str:
         from rankdrift.propensities_summary import one_line

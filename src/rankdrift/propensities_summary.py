@@ -17,9 +17,9 @@ SHOWN_RANKS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)
 _NAMED_SEGMENTS = 10
 
 
-def summary(p: Propensities, level: float = 0.95) -> dict[str, Any]:
+def summary(p: Propensities, level: float = 0.95, simultaneous: bool = False) -> dict[str, Any]:
     """The curve in few plain values; `at` has some ranks, None for bounds that are not known."""
-    columns = table(p, level)
+    columns = table(p, level, simultaneous)
     shown = [r for r in p.ranks.tolist() if r in SHOWN_RANKS or r == p.reference]
     places = {rank: int(np.searchsorted(p.ranks, rank)) for rank in shown}
     names = ("propensity", "low", "high", "supported")
@@ -31,6 +31,7 @@ def summary(p: Propensities, level: float = 0.95) -> dict[str, Any]:
         "clicks": int(p.clicks.sum()),
         "errors": p.errors,
         "level": level,
+        "simultaneous": simultaneous,
         "log_likelihood": p.log_likelihood,
         "parameters": p.parameters,
         "thin": ranges(p.ranks[~p.supported].tolist()),

@@ -185,6 +185,30 @@ def test_sql_and_back(rankdrift, log, tmp_path):
     assert set(rankdrift("import-counts", result, "-o", path, "--json").json) == COUNTS_KEYS
 
 
+@pytest.mark.parametrize(
+    ("ending", "low"), [("json", "unnest(curves[1].low)"), ("csv", "low"), ("parquet", "low")]
+)
+def test_a_band_of_the_whole_curve_is_what_the_file_holds(rankdrift, log, tmp_path, ending, low):
+    counts, file = tmp_path / "counts.parquet", tmp_path / f"curve.{ending}"
+    rankdrift("harvest", log, "-o", counts)
+    words = ["estimate", counts, "--level", 0.9, "-o", file]
+    alone = rankdrift(*words, "--json").json
+    told = rankdrift(*words, "--simultaneous", "--json").json
+    assert told["simultaneous"] and told["summary"]["simultaneous"]
+    assert told["summary"]["at"]["5"]["low"] == told["table"]["low"][4] < alone["table"]["low"][4]
+    held = [value for (value,) in duckdb.sql(f"SELECT {low} FROM '{file}'").fetchall()]
+    assert held == pytest.approx(told["table"]["low"])
+    shown = " ".join(rankdrift(*words, "--simultaneous").out.split())
+    assert "intervals of the whole curve at once at 90%" in shown
+
+
+def test_an_extrapolation_to_ranks_that_are_there_is_noted(rankdrift, log):
+    done = rankdrift("estimate", log, "--extrapolate-to", 5)
+    assert done.code == 0
+    assert "Note: There was nothing to draw on to rank 5: pairs moved down to rank 60" in done.err
+    assert "nothing to draw on" not in rankdrift("estimate", log, "--extrapolate-to", 70).err
+
+
 NAMED = ("--query=keywords", "--doc=item", "--rank=pos", "--click=hit", "--day=ts")
 
 

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from worlds import dips, listed, power, simulate
 
 from rankdrift.counts import merge
-from rankdrift.errors import BadOption, NotConverged, NotIdentified, NoUsablePairs, RankdriftError
+from rankdrift.errors import (
+    BadOption,
+    NotConverged,
+    NotIdentified,
+    NoUsablePairs,
+    RankdriftError,
+    Remark,
+)
 from rankdrift.estimation import Options, estimate, fit
 from rankdrift.funnel import Funnel
 
@@ -334,7 +341,14 @@ def test_drawing_on_is_the_last_stretch_and_marked():
     assert found.clicks[40:].sum() == 0
     with pytest.raises(NotIdentified, match="no propensity for rank 41"):
         inside.at(41)
-    assert estimate(counts, extrapolate_to=10).ranks[-1] == 40  # nothing to draw on to
+
+
+@pytest.mark.parametrize("to", [10, 40])
+def test_nothing_to_draw_on_is_said(to):
+    with pytest.warns(
+        Remark, match=f"nothing to draw on to rank {to}: pairs moved down to rank 40"
+    ):
+        assert estimate(simulate(3000, 40, 4).counts, extrapolate_to=to).ranks[-1] == 40
 
 
 # -- curve="auto" ------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of the bootstrap.")
 @click.option("--by", metavar="NAME,…", help="Segment columns: a curve for each segment too.")
 @click.option(
-    "--extrapolate-to", type=int, metavar="N", help="Draw the curve on to this rank, and say so."
+    "--extrapolate-to", type=int, metavar="N", help="Draw the curve on to this rank, as thin."
 )
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--simultaneous", is_flag=True, help="Intervals for the whole curve at once.")
@@ -90,12 +90,12 @@ def estimate(
         extrapolate_to=extrapolate_to,
     )  # fmt: skip
     if output:
-        found.save(output, level)
+        found.save(output, level, simultaneous)
     screen.show(curve_report(found, level, simultaneous))
     screen.answer({
         "file": output, "table": found.table(level, simultaneous), "level": level,
         "simultaneous": simultaneous, "gaps": {str(r): why for r, why in found.gaps.items()},
-        "summary": found.summary(), "provenance": dict(found.provenance),
+        "summary": found.summary(level, simultaneous), "provenance": dict(found.provenance),
     })  # fmt: skip
     if output:
         screen.say("", f"The propensities are in {output}.")

@@ -17,10 +17,11 @@ COLOURS = {"good": "green", "caution": "yellow", "serious": "bold red", "unknown
 
 
 def curve_report(found: Propensities, level: float, simultaneous: bool) -> Group:
+    whole = " of the whole curve at once" if simultaneous else ""
     parts: list[RenderableType] = [
         heading(f"Propensities, relative to rank {found.reference}"),
         _table(found, level, simultaneous),
-        line(f"{found.method}; intervals at {level:.0%} from {found.errors}", "dim"),
+        line(f"{found.method}; intervals{whole} at {level:.0%} from {found.errors}", "dim"),
     ]
     curves = found.leaning or found.by_segment
     for segment, curve in curves.items():
