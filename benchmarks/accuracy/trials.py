@@ -79,8 +79,6 @@ def run(name: str, repetitions: int, jobs: int) -> dict[str, Any]:
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # one process a core
         os.environ[variable] = "1"
     tasks = [(name, seed) for seed in range(repetitions)]
-    if jobs == 1:
-        return summarise(name, map(repeat, tasks))
     with get_context("spawn").Pool(jobs) as pool:
         return summarise(name, pool.imap(repeat, tasks, chunksize=4))
 

@@ -130,6 +130,9 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     # Threads of LightGBM and XGBoost that wait for each other would keep the processor busy, and
     # from those they wait for: with six processes on two cores, training took four times as long.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # Matrices here are small: sharing them out among threads takes longer than the work itself, and
+    # on busy processors 30 times as long.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code = run(args)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to stop but the tidying up
     sys.exit(code)
