@@ -1,17 +1,21 @@
 """Curves side by side: distances with errors that know of the clicks both rest on."""
 
+import io
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from baselines.made import made
+from rich.console import Console
 
 import rankdrift
 from rankdrift.cli import run
 from rankdrift.comparing import METHODS, compare
 from rankdrift.disagreement import AGREE, DIFFER, UNSURE, Estimate, meaning, measure
 from rankdrift.errors import BadOption, MissingColumns, NoUsablePairs
+from rankdrift.report.comparison_text import comparison_report
 
 METHODS_HERE = ["loglog", "direct", "all-pairs", "ctr", "experiment", "em-pairs"]
 
@@ -163,6 +167,42 @@ def test_what_the_log_does_not_allow_is_left_out(world):
 def test_requests_that_cannot_be_met(world, options, error, said):
     with pytest.raises(error, match=said):
         compare(world.log(), **options)
+
+
+def shown(found, width):
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(comparison_report(found))
+    return console.export_text()
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_text_of_many_methods_is_cut_nowhere(found, width):
+    names = [*METHODS_HERE, "adjacent-chain", "loglog + periodic(40)"]
+    curves = {**found.curves, **dict.fromkeys(names[6:], found.curves["direct"])}
+    estimates = [Estimate(name, "drift", curve) for name, curve in curves.items()]
+    distances = tuple(measure(a, b, 0.95) for a in estimates for b in estimates[:3] if a is not b)
+    text = shown(replace(found, curves=curves, distances=distances), width)
+    tables = text.split("How far apart")[0]
+    assert "…" not in text and all(len(line.rstrip()) <= width for line in text.splitlines())
+    headers = [line for line in tables.splitlines() if line.startswith("rank ")]
+    assert re.split(r" {2,}", "   ".join(h.removeprefix("rank").strip() for h in headers)) == names
+    assert len(headers) == {60: 3, 80: 3, 200: 1}[width]
+    low, high = (bound[4] for bound in found.curves["direct"].interval(0.95))
+    value = f"{found.curves['direct'].values[4]:.3f} {low:.2f}–{high:.2f}"
+    assert tables.count(value) == 3  # of direct, and of those that stand for it
+
+
+def test_the_text_names_ranks_without_an_estimate_and_why(found):
+    direct = found.curves["direct"]
+    short = replace(
+        direct, ranks=direct.ranks[:6], log_p=direct.log_p[:6], deviations=direct.deviations[:6],
+        pairs=direct.pairs[:6], clicks=direct.clicks[:6], supported=direct.supported[:6],
+        gaps={7: "never clicked", 8: "never clicked"},
+    )  # fmt: skip
+    text = shown(replace(found, curves={"direct": direct, "ctr": short}, distances=()), 100)
+    assert "ctr: No estimate for ranks 7–8: never clicked." in text
+    assert "ctr: No estimate for ranks 9–10: it counts nothing that was shown there." in text
+    assert "direct: No estimate" not in text
 
 
 def test_a_chart(found, world, tmp_path):
