@@ -123,19 +123,43 @@ def _refuse_loose(
     if 1 / max(dpocon(factor, 1.0, uplo="L")[0], 1e-300) < _SUSPECT * LOOSE:
         return
     information = likelihood.at(theta).information(basis)
-    variance = np.einsum("rf,fg,rg->r", basis, np.linalg.inv(information), basis, optimize=True)
-    at = likelihood.ranks[variance > LOOSE]
-    if len(at):
-        why = f"the propensities at rank {ranges(at.tolist())} run off to 0 or infinity"
-        raise _failed(likelihood, theta, why, step)
+    # Relative to ranks that both won and lost: they are not the ones to run off.
+    won, lost = likelihood.wins, likelihood.bucket_losses.sum(axis=0)
+    sound = np.minimum(won, lost)
+    off = basis - sound @ basis / sound.sum() if sound.any() else basis
+    variance = np.einsum("rf,fg,rg->r", off, np.linalg.inv(information), off, optimize=True)
+    loose = variance > LOOSE
+    if not loose.any():
+        return
+    why, advice = "0 or infinity", _FEWER
+    if not won[loose].any():
+        at = likelihood.ranks[loose & (lost > 0)]
+        why = f"0, as rank {ranges(at.tolist())} never won a click"
+        advice = _FEWER if loose[-1] else _FROM_THE_TOP
+    elif not lost[loose].any():
+        at = likelihood.ranks[loose & (won > 0)]
+        why = f"infinity, as rank {ranges(at.tolist())} never lost a click to another"
+    at = likelihood.ranks[loose]
+    why = f"the propensities at rank {ranges(at.tolist())} run off to {why}"
+    raise _failed(likelihood, theta, why, step, advice)
 
 
-def _failed(likelihood: Likelihood, theta: Floats, why: str, step: int) -> NotConverged:
+_FEWER = (
+    "Use a curve with fewer parameters (loglog with fewer knots), a smaller --max-rank, or more "
+    "days."
+)
+_FROM_THE_TOP = (
+    "If results there cannot be clicked, or ranks are counted from elsewhere, leave these rows out "
+    "(--where) and choose a --reference below; otherwise add days."
+)
+
+
+def _failed(
+    likelihood: Likelihood, theta: Floats, why: str, step: int, advice: str = _FEWER
+) -> NotConverged:
     error = NotConverged(
         f"The likelihood's maximum was not reached after {step} steps: {why}. "
-        f"There are {likelihood.weight:,.0f} comparisons over {likelihood.size} ranks. "
-        "Use a curve with fewer parameters (loglog with fewer knots), a smaller --max-rank, "
-        "or more days."
+        f"There are {likelihood.weight:,.0f} comparisons over {likelihood.size} ranks. {advice}"
     )
     error.partial = theta
     return error

@@ -268,6 +268,23 @@ def test_a_reference_that_compares_with_nothing():
         estimate(listed([(DOWN, 0, 4)]), curve="direct")
 
 
+@pytest.mark.parametrize("reference", [1, 2])
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (0, r"rank 1 run off to 0, as rank 1 never won a click\..*\(--where\).*--reference below"),
+        (1, r"rank 1 run off to infinity, as rank 1 never lost a click to another\..*more days"),
+    ],
+)
+def test_it_is_the_rank_with_clicks_on_one_side_that_is_named(first, said, reference):
+    """Not all others, which run off only as seen from there."""
+    rows = [(((a, won), (a + 1, 1 - won)), b, 9 + 3 * won)
+            for a in range(2, 10) for b in range(16) for won in (0, 1)]  # fmt: skip
+    rows += [(((1, first), (2, 1 - first)), b, 5) for b in range(16)]
+    with pytest.raises(NotConverged, match=f"the propensities at {said}"):
+        estimate(listed(rows, buckets=16), reference=reference)
+
+
 @pytest.mark.parametrize("errors", ["buckets", "model", "bootstrap"])
 def test_clicks_on_one_side_only_are_no_estimate(errors):
     """Deep ranks never won: the likelihood levels off as their propensity falls to 0."""
