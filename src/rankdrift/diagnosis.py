@@ -13,7 +13,7 @@ import numpy as np
 from rankdrift.agreement import agreement, hotelling
 from rankdrift.counts import Counts
 from rankdrift.curves import Curve, Part
-from rankdrift.disagreement import segments_words
+from rankdrift.disagreement import LIKELY, MATTERS, SURE, segments_words
 from rankdrift.errors import NotIdentified, RankdriftError
 from rankdrift.estimation import Fitted, Options, fit, supported_ranks
 from rankdrift.identify import connection, ranges
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from rankdrift.report.charts import Figure
 
 GOOD, CAUTION, SERIOUS, UNKNOWN = "good", "caution", "serious", "unknown"
-# A difference must be both beyond chance and large enough to matter.
-SURE = 0.001
-LIKELY = 0.01
-MATTERS = 0.10
 BLOCKS = ((1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255), (256, 10**6))
 
 
@@ -125,10 +121,15 @@ def _judge(numbers: dict[str, Any]) -> str:
 
 
 def _told(numbers: dict[str, Any]) -> str:
+    """The same that `_judge` says, in words."""
+    chance = f"(p = {numbers['p_value']:.2g})"
+    most = f"at most by {numbers['largest']:.0%} with noise (rank {numbers['at_rank']})"
+    if numbers["p_value"] >= LIKELY:
+        return f"they differ by no more than chance explains {chance}, {most}"
+    little = ", but little" if _judge(numbers) == GOOD else ""
     return (
-        f"beyond noise they differ by {numbers['beyond_noise']:.1%} at a typical rank, at most by "
-        f"{numbers['largest']:.0%} with noise (rank {numbers['at_rank']}); "
-        f"p = {numbers['p_value']:.2g}"
+        f"they differ {chance}{little}: beyond noise by {numbers['beyond_noise']:.1%} at a typical "
+        f"rank, {most}"
     )
 
 
@@ -245,8 +246,9 @@ def _goodness(base: Fitted) -> Check:
     far = abs(numbers["observed"] - numbers["expected"]) > 0.03
     verdict = SERIOUS if p_value < SURE and far else CAUTION if p_value < LIKELY else GOOD
     names = [ranges(range(first, min(last, int(terms.ranks[-1])) + 1)) for first, last in BLOCKS]
+    fits = "fit" if verdict == GOOD else "do not fit"
     words = (
-        f"Wins between blocks of ranks fit the model with p = {p_value:.2g}; furthest off are "
+        f"Wins between blocks of ranks {fits} the model (p = {p_value:.2g}); furthest off are "
         f"ranks {names[a]} against {names[b]}: {numbers['observed']:.1%} of clicks on the former, "
         f"{numbers['expected']:.1%} expected."
     )
@@ -283,23 +285,36 @@ def _sufficiency(counts: Counts, base: Fitted, options: Options) -> Check:
     numbers = {"statistic": gain, "df": df, "p_value": p_value, "beyond_noise": beyond}
     sure = p_value < SURE and beyond > MATTERS / 2
     verdict = SERIOUS if sure and beyond > MATTERS else CAUTION if p_value < LIKELY else GOOD
+    if verdict == GOOD:
+        words = f"says no more than {base.curve} (p = {p_value:.2g})."
+    else:
+        words = (
+            f"says more than {base.curve} (p = {p_value:.2g}): beyond noise they differ by "
+            f"{beyond:.1%} in a typical comparison."
+        )
     return Check(
-        "curve", verdict,
-        f"One parameter a rank against {base.curve}: p = {p_value:.2g}; beyond noise they differ "
-        f"by {beyond:.1%} in a typical comparison.",
+        "curve", verdict, f"One parameter a rank {words}",
         "" if verdict == GOOD else "The curve is too stiff: use curve='auto' or more knots.",
         numbers,
     )  # fmt: skip
 
 
 def _support(counts: Counts, base: Fitted) -> Check:
-    weak = base.likelihood.ranks[~supported_ranks(base)]
+    supported = supported_ranks(base)
+    weak = base.likelihood.ranks[~supported]
+    unclicked = base.likelihood.ranks[supported & (base.likelihood.wins == 0)]
     linked = connection(counts)
-    numbers = {"weak": weak.tolist(), "unconnected": list(linked.alone),
+    numbers = {"weak": weak.tolist(), "without_clicks": unclicked.tolist(),
+               "unconnected": list(linked.alone),
                "blocks": [list(b) for b in linked.blocks]}  # fmt: skip
     share = len(weak) / base.likelihood.size
     verdict = SERIOUS if share > 0.5 else CAUTION if share > 0 else GOOD
     words = f"{base.likelihood.size - len(weak)} of {base.likelihood.size} ranks are well supported"
+    if len(unclicked):
+        words += (
+            f", {len(unclicked):,} of them only by others between the same knots of the curve, for "
+            "they have no click of their own"
+        )
     words += f"; thin: {ranges(weak.tolist())}." if len(weak) else "."
     advice = ""
     if share:

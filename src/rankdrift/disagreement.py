@@ -27,7 +27,10 @@ DRIFT = ("drift", "all-pairs", "pivot-one", "adjacent-chain")
 SAME_RELEVANCE = {*DRIFT, "em-pairs"}
 # Below this, a difference at a typical rank would be told as 0.0%.
 NOTHING = 0.0005
-UNLIKELY = 0.01
+# A difference must be both beyond chance and large enough to matter.
+SURE = 0.001
+LIKELY = 0.01
+MATTERS = 0.10
 
 
 @dataclass(frozen=True)
@@ -215,16 +218,24 @@ def segments_words(p: Propensities) -> str:
     test = p.difference
     if test is None:
         return ""
-    told = f"Same curve in all segments: p = {test.p_value:.2g}"
-    if test.spread >= NOTHING:
-        return f"{told}; beyond noise they differ by {np.expm1(test.spread):.1%}."
+    told = f"(p = {test.p_value:.2g})"
+    if test.p_value >= LIKELY:
+        return f"Segments differ by no more than chance explains {told}."
+    little = ", but little" if test.spread <= MATTERS / 2 else ""
+    sure = "differ" if test.p_value < SURE else "may differ, though that is not sure"
+    return f"Segments {sure} {told}{little}: {_how_far(p, test.spread)}."
+
+
+def _how_far(p: Propensities, spread: float) -> str:
+    if spread >= NOTHING:
+        return f"beyond noise by {np.expm1(spread):.1%} at a typical rank"
     curves = list(p.by_segment.values())
-    apart = furthest_apart(curves) if test.p_value < UNLIKELY and len(curves) > 1 else None
+    apart = furthest_apart(curves) if len(curves) > 1 else None
     if apart is None:
-        return f"{told}; they differ by no more than noise."
+        return "at a typical rank by no more than noise"
     return (
-        f"{told}; at a typical rank they differ by no more than noise, most at ranks "
-        f"{apart.ranks}, where the highest is {apart.percent:.1f}% above the lowest."
+        f"at a typical rank by no more than noise, most at ranks {apart.ranks}, where the highest "
+        f"is {apart.percent:.1f}% above the lowest"
     )
 
 

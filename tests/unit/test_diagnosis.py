@@ -150,6 +150,39 @@ def test_thin_data():
     assert thin.numbers["weak"] == [3]
 
 
+def test_support_that_is_all_of_neighbours_is_told():
+    """Rank 7 was shown, but its pairs were clicked elsewhere; ranks 4 and 9 were not shown."""
+    shown = [(1, 2), (2, 3), (3, 5), (5, 6), (6, 8), (8, 10), (1, 10)]
+    rows = [(((a, c), (b, 1 - c)), k, 5) for a, b in shown for k in range(16) for c in (0, 1)]
+    rows += [(((6, 1), (7, 0)), k, 1) for k in range(16)]
+    found = verdicts(listed(rows, buckets=16), curve="loglog(1, 3, 10)")["support"]
+    assert found.verdict == GOOD
+    assert found.numbers["without_clicks"] == [4, 7, 9]
+    assert found.words == (
+        "10 of 10 ranks are well supported, 3 of them only by others between the same knots of the "
+        "curve, for they have no click of their own."
+    )
+    full = listed([row for row in rows if 7 not in (row[0][0][0], row[0][1][0])], buckets=16)
+    assert "click of their own" not in verdicts(full, curve="direct")["support"].words
+
+
+@pytest.mark.parametrize(
+    ("p_value", "beyond", "verdict", "said"),
+    [
+        (0.3, 0.268, GOOD, "they differ by no more than chance explains (p = 0.3), at most by 40%"),
+        (0.004, 0.03, GOOD, "they differ (p = 0.004), but little: beyond noise by 3.0% at a"),
+        (0.004, 0.268, CAUTION, "they differ (p = 0.004): beyond noise by 26.8% at a typical rank"),
+        (1e-5, 0.268, SERIOUS, "they differ (p = 1e-05): beyond noise by 26.8% at a typical rank"),
+    ],
+)
+def test_words_and_verdict_say_the_same(monkeypatch, p_value, beyond, verdict, said):
+    numbers = {"p_value": p_value, "beyond_noise": beyond, "largest": 0.4, "at_rank": 9}
+    monkeypatch.setattr("rankdrift.diagnosis._compared", lambda *_: numbers)
+    check = verdicts(simulate(800, 20, 3, drift=True).counts)["moved up against moved down"]
+    assert check.verdict == verdict and f"moved down: {said}" in check.words
+    assert check.words.endswith("with noise (rank 9).")
+
+
 def test_results_loaded_in_batches():
     world = simulate(12_000, 120, 1, curve=dips(power(0.3), 20, depth=2.0), level=0.2)
     found = verdicts(world.counts)["period"]
