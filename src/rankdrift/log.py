@@ -129,6 +129,8 @@ def read_log(
     for name in ("layout", "where", "time_zone", "format", "table", "master", "memory"):
         if not isinstance(options.get(name), str | None):
             raise BadOption(f"{name} must be text, not {options[name]!r}.")
+    if options.get("threads") is not None:
+        _whole("threads", options["threads"], 1, 1024)
     opened = _open(source, options)
     named = {role: names_of(options.get(role), role) for role in (f.name for f in fields(Roles))}
     roles, guessed = assign(opened.columns, named, _layout(options.get("layout")))

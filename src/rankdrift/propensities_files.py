@@ -38,6 +38,10 @@ KEY = "rankdrift_propensities"
 ENDINGS = (".json", ".parquet", ".csv")
 
 
+class NoPropensities(BadPropensities):
+    """Nothing in a Parquet file says that it holds any."""
+
+
 def save(
     p: Propensities,
     path: str | os.PathLike[str],
@@ -222,19 +226,20 @@ def _load_parquet(file: Path) -> Propensities:
     import duckdb
 
     name = _text(glob.escape(str(file)))
+    meta: dict[str, Any] = {}
     try:
         with duckdb.connect(config={"threads": 1}) as con:
             stored = con.sql(f"SELECT key, value FROM parquet_kv_metadata({name})").fetchall()
             texts = {bytes(key).decode(): value for key, value in stored}
             if KEY not in texts:
                 what = "counts: estimate from them" if "rankdrift" in texts else "something else"
-                raise BadPropensities(f"this Parquet file holds no propensities but {what}.")
+                raise NoPropensities(f"this Parquet file holds no propensities but {what}.")
             meta = _check_meta(json.loads(texts[KEY]))
             found = con.sql(f"""
                 SELECT rank AS ranks, log_p, deviations, pairs, clicks, supported
                 FROM read_parquet({name}, hive_partitioning = false)""").fetchnumpy()
     except duckdb.Error as error:
-        raise BadPropensities(
+        raise (BadPropensities if meta else NoPropensities)(
             "it cannot be read as a Parquet file: it is cut short or of another kind. Copy it "
             f"again from where it came. (DuckDB says: {str(error).splitlines()[0]})"
         ) from error

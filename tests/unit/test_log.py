@@ -96,6 +96,9 @@ def test_options_that_make_sense(table, options):
         ({"engine": "sparc"}, "No engine 'sparc'. Did you mean 'spark'?"),
         ({"engine": "spark", "memory": "1GB"}, "memory is for DuckDB"),
         ({"engine": "spark", "threads": 2}, "threads is for DuckDB"),
+        ({"threads": -1}, "threads must be a whole number from 1 to 1,024, not -1."),
+        ({"threads": 0}, "threads must be a whole number from 1 to 1,024, not 0."),
+        ({"threads": "2"}, "threads must be a whole number from 1 to 1,024, not '2'."),
     ],
     ids=str,
 )

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import duckdb
 import numpy as np
 import pytest
 from browser.results_example import EVIL, RANKS, every, made
@@ -161,6 +162,26 @@ def test_counts_that_bear_no_estimate_say_why():
     assert page.ids == {"checks", "funnel", "provenance"}
 
 
+@pytest.mark.parametrize(
+    ("mark", "why"),
+    [
+        ("", "this Parquet file was not written by rankdrift"),
+        ('rankdrift: \'{"format": 99, "version": "9"}\'', "Upgrade rankdrift"),
+        ("rankdrift_propensities: '{}'", "this is not a file of propensities"),
+    ],
+)
+def test_one_reason_why_parquet_is_no_result(tmp_path, mark, why):
+    path = tmp_path / "x.parquet"
+    duckdb.sql(f"COPY (SELECT 1 AS rank) TO '{path}' (FORMAT parquet, KV_METADATA {{{mark}}})")
+    with pytest.raises(BadOption) as caught:
+        gather(path)
+    told = str(caught.value)
+    assert told.startswith(
+        f"{path} holds neither counts nor propensities that can be read. {path}: "
+    )
+    assert why in told and told.count(f"{path}: ") == 1
+
+
 def test_bad_input_is_refused_kindly(tmp_path):
     def refused(content, name="x.json", error=BadOption):
         path = tmp_path / name
@@ -174,6 +195,7 @@ def test_bad_input_is_refused_kindly(tmp_path):
     assert "-o writes" in refused({"table": {}, "summary": {}})
     assert "those end in" in refused("hello", "x.txt")
     assert "neither counts nor propensities" in refused("hello", "x.parquet")
+    assert refused("hello", "x.parquet").count("cut short") == 1
     assert "column" in refused("a,b\n1,2\n", "x.csv", BadPropensities)
     damaged = {**made().methods.to_dict(), "table": {"rank": [1]}}
     assert "damaged or was written by another version" in refused(damaged)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from rankdrift.counts import Counts, merge
-from rankdrift.errors import BadCounts, BadOption, BadPropensities, RankdriftError
+from rankdrift.errors import BadCounts, BadOption, BadPropensities
 from rankdrift.propensities import Propensities
+from rankdrift.propensities_files import NoPropensities
 from rankdrift.propensities_table import KIND
 from rankdrift.rank.ranker import BESIDE
 
@@ -101,7 +102,7 @@ def _read(path: Path, name: str | None) -> tuple[str, str, Any]:
     ending = path.suffix.lower()
     known = name or path.name
     if ending == ".csv":
-        return known, CURVE, _curve(path)
+        return known, CURVE, Propensities.load(path)
     if ending == ".parquet":
         try:
             return known, COUNTS, Counts.load(path)
@@ -120,15 +121,14 @@ def _read(path: Path, name: str | None) -> tuple[str, str, Any]:
     return known, *_recognise(plain, str(path))
 
 
-def _curve(path: Path, also: RankdriftError | None = None) -> Propensities:
+def _curve(path: Path, no_counts: BadCounts) -> Propensities:
     try:
         return Propensities.load(path)
     except BadPropensities as error:
-        if also:
-            raise BadOption(
-                f"{path} holds neither counts nor propensities that can be read. {also} {error}"
-            ) from error
-        raise
+        why = no_counts if isinstance(error.__cause__, NoPropensities) else error
+        raise BadOption(
+            f"{path} holds neither counts nor propensities that can be read. {why}"
+        ) from error
 
 
 def _recognise(result: Any, where: str) -> tuple[str, Any]:
