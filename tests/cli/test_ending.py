@@ -2,6 +2,7 @@
 
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -111,8 +112,14 @@ def test_a_file_that_is_there_is_replaced_when_all_went_well(rankdrift, log, tmp
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("words", [["-o", "out/c.parquet"], ["--by", "day", "-o", "out"]])
-def test_ctrl_c(log, tmp_path, words):
+@pytest.mark.parametrize(
+    ("words", "state"),
+    [
+        (["-o", "out/c.parquet"], "All of it starts over"),
+        (["--by", "day", "-o", "out"], "Days that are done stay, the others follow"),
+    ],
+)
+def test_ctrl_c(log, tmp_path, words, state):
     """Stopped at once, with nothing left behind, here or in the folder for temporary files."""
     scratch = tmp_path / "scratch"
     for pause in (0.0, 0.4, 1.2):
@@ -136,9 +143,29 @@ def test_ctrl_c(log, tmp_path, words):
             process.kill()
         assert time.monotonic() - stopped < 5
         assert process.returncode in STOPPED and out == ""
-        assert err.strip() == "Stopped."
+        again = shlex.join(["rankdrift", "harvest", str(log), "--where", SLOW, *words])
+        told = f"No file is half written. {state} with the next run."
+        assert err.strip() == f"Stopped.\n{told}\n\nNext: {again}"
         assert [*(tmp_path / "out").iterdir()] == []
         assert [*scratch.iterdir()] == []
+
+
+def test_ctrl_c_does_not_list_what_the_shell_listed(rankdrift, tmp_path, monkeypatch):
+    """Nor does it say more than that to who wants no talk."""
+
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rankdrift.cli.options.read_log", stop)
+    monkeypatch.chdir(tmp_path)
+    files = [f"{number}.parquet" for number in range(4)]
+    for name in files:
+        (tmp_path / name).touch()
+    done = rankdrift("inspect", *files, "--max-rank", 20)
+    assert done.code == 130 and done.err.endswith(
+        "\nNext: rankdrift inspect '*.parquet' --max-rank 20\n"
+    )
+    assert rankdrift("inspect", *files, "--quiet").err.strip() == "Stopped."
 
 
 def test_kill_at_any_moment_and_finish_later(tmp_path):

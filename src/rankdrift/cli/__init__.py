@@ -18,7 +18,7 @@ from typing import NoReturn
 import click
 
 from rankdrift import __version__
-from rankdrift.cli.screen import write, write_what_it_can
+from rankdrift.cli.screen import join, write, write_what_it_can
 from rankdrift.errors import RankdriftError
 from rankdrift.report.words import printable
 
@@ -147,16 +147,18 @@ def run(args: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return _refuse(error, words)
     except RankdriftError as error:
-        return STOPPED if _interrupted(error) else _fail(printable(str(error)), words)
+        if _interrupted(error):
+            return _stopped(words)
+        return _fail(printable(str(error)), words)
     except (click.Abort, KeyboardInterrupt):
-        return _stopped()
+        return _stopped(words)
     except SystemExit:
         return GOOD  # click's way to go when the reader of its help has gone
     except OSError as error:
         return _fail(printable(str(error)), words)
     except Exception as error:
         if _interrupted(error):
-            return _stopped()
+            return _stopped(words)
         traceback.print_exc()
         write(sys.stderr, f"Error: {_DEFECT}\n\nNext: rankdrift --version\n")
         return BROKEN
@@ -171,7 +173,7 @@ _DEFECT = (
 def _fail(message: str, words: list[str]) -> int:
     """Say what is wrong, and where to read on unless talk is not wanted."""
     write(sys.stderr, f"Error: {message}\n")
-    if not {"-q", "--quiet"} & {*words}:
+    if not _quiet(words):
         write(sys.stderr, f"\nNext: {_verb(words)} --help\n")
     return WRONG
 
@@ -198,9 +200,31 @@ def _verb(words: list[str]) -> str:
     return context.command_path
 
 
-def _stopped() -> int:
+def _quiet(words: list[str]) -> bool:
+    return bool({"-q", "--quiet"} & {*words})
+
+
+def _stopped(words: list[str]) -> int:
+    """Say in what state things are, and how to go on."""
     write(sys.stderr, "Stopped.\n")
+    if not _quiet(words):
+        by_day = words[:1] == ["harvest"] and ("--by=day" in words or {"--by", "day"} <= {*words})
+        state = "Days that are done stay, the others follow" if by_day else "All of it starts over"
+        again = printable(join(["rankdrift", *_shorter(words)]))
+        write(sys.stderr, f"No file is half written. {state} with the next run.\n\nNext: {again}\n")
     return STOPPED
+
+
+def _shorter(words: list[str]) -> list[str]:
+    """The command with files that the shell listed as the pattern that it listed them for."""
+    from rankdrift.cli.options import shorter
+
+    files = [word for word in words if os.path.isfile(word)]
+    pattern = shorter(files)
+    if len(pattern) == len(files):
+        return words
+    first = words.index(files[0])
+    return [*words[:first], *pattern, *(word for word in words[first:] if word not in files)]
 
 
 def _interrupted(error: BaseException | None) -> bool:
