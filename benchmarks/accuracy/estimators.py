@@ -54,6 +54,23 @@ def click_rates(world) -> Found:
     return Found(seen.rank[some], np.log(seen.clicks[some] / seen.impressions[some]))
 
 
+def all_pairs(world) -> Found:
+    """rankdrift's AllPairs, to its maximum, on pairs shown at two ranks, once at each."""
+    from rankdrift.baselines.harvested import all_pairs
+    from rankdrift.interventions import Interventions
+
+    size, buckets = len(world.truth), 64
+    here, there = world.rank.T - 1, world.rank.T[::-1] - 1  # each appearance, and its pair's other
+    bucket = np.broadcast_to(np.arange(len(world.rank)) % buckets, here.shape)
+    pairs, clicks = (np.zeros((buckets, size, size)) for _ in range(2))
+    np.add.at(pairs, (bucket, here, there), 1)
+    np.add.at(clicks, (bucket, here, there), world.click.T)
+    alone = (sums.sum(axis=2).astype(int) for sums in (pairs, clicks))
+    p = all_pairs(Interventions(clicks, pairs, *alone, unclicked=True))
+    low, high = (np.log(bound) for bound in p.interval())
+    return Found(p.ranks, p.log_p, low, high, p.supported)
+
+
 ESTIMATORS = {
     "loglog": ours("loglog"),
     "loglog, single": ours("loglog", "single"),
@@ -63,5 +80,6 @@ ESTIMATORS = {
     "loglog + periodic(40)": ours("loglog + periodic(40)"),
     "loglog, by segment": ours("loglog", by="kind"),
     "choix": choix,
+    "our AllPairs": all_pairs,
     "click rates": click_rates,
 }

@@ -162,8 +162,8 @@ SCENARIOS: dict[str, Scenario] = {
     "ten-ranks": Scenario(
         title="Ten ranks, 20,000 pairs shown, two appearances each",
         draw=lambda seed: worlds.ten_ranks(seed, 20_000),
-        estimators=("loglog", "direct", "direct, single", "choix", "click rates"),
-        holds=("loglog", "direct"),
+        estimators=("loglog", "direct", "our AllPairs", "direct, single", "choix", "click rates"),
+        holds=("loglog", "direct", "our AllPairs"),
         note="the world of the peers that need few ranks",
     ),
 }
