@@ -73,8 +73,7 @@ class DuckdbEngine:
             con = connect(watched=True, **config)
         except duckdb.Error as error:
             raise BadOption(
-                f"Cannot use memory {memory!r} with {threads} threads: {first_line(error)} "
-                "Write memory as 800MB or 2GB."
+                f"Cannot use memory {memory!r}: {first_line(error)} Write memory as 800MB or 2GB."
             ) from None
         con.execute("SET TimeZone = 'UTC'")
         con.execute("SET parquet_metadata_cache = true")
