@@ -45,7 +45,7 @@ def key(sql: str, kind: str, d: Dialect) -> str:
 def as_text(key_sql: str, kind: str, d: Dialect) -> str:
     """A key as text that is the same on every engine (12.0 is '12'): for buckets and segments."""
     if kind == "float":
-        whole = f"{key_sql} = floor({key_sql}) AND abs({key_sql}) < 1e15"
+        whole = _is_whole(key_sql)
         as_integer = d.text.format(f"CAST({key_sql} AS BIGINT)")
         return f"CASE WHEN {whole} THEN {as_integer} ELSE {d.text.format(key_sql)} END"
     is_text = kind in ("text", "json", "list", "nested", "other")
@@ -94,10 +94,14 @@ def _whole(sql: str, kind: str, d: Dialect) -> tuple[str, str]:
         text = plain_text(sql, kind, d)
         number = d.not_nan.format(d.number.format(text))
         missing = f"{sql} IS NULL OR {text} = ''"
-    # Casting a double past the integers would fail on some engines.
-    fits = f"({number}) = floor({number}) AND abs({number}) < 1e15"
+    fits = _is_whole(number)
     value = f"CASE WHEN {fits} THEN CAST({number} AS BIGINT) END"
     return value, f"NOT ({missing}) AND NOT coalesce({fits}, FALSE)"
+
+
+def _is_whole(number: str) -> str:
+    """Of a double. Beyond the integers some engines can neither cast nor round it."""
+    return f"CASE WHEN abs({number}) < 1e15 THEN ({number}) = floor({number}) ELSE FALSE END"
 
 
 def day(column: Column, sql: str, rules: Rules, d: Dialect) -> str:

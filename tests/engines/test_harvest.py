@@ -140,12 +140,12 @@ def test_where(engine, tmp_path):
 @pytest.mark.parametrize(
     ("type_", "values"),
     [
-        pytest.param(pa.int8(), (100, 127, None, -3), id="int8"),
-        pytest.param(pa.uint8(), (200, 255, None), id="uint8"),
-        pytest.param(pa.int64(), (2**62, -(2**62), None), id="int64"),
         pytest.param(
             pa.float64(), (2.5, -1.0, 1e300, float("nan"), float("-inf"), None), id="float"
         ),
+        pytest.param(pa.int8(), (100, 127, None, -3), id="int8"),
+        pytest.param(pa.uint8(), (200, 255, None), id="uint8"),
+        pytest.param(pa.int64(), (2**62, -(2**62), None), id="int64"),
         pytest.param(
             pa.string(), ("2.5", "-1", " 3 ", "4.0", "", "  ", "x", "1e2", "nan", None), id="text"
         ),
