@@ -71,10 +71,12 @@ def time_all_pairs() -> dict[str, float]:
     all_pairs(find_interventions(world.log(), max_rank=10))  # imports, as torch's are not timed
     columns = world.rows[["query", "doc", "rank", "click"]]
     roles = {"query": "query", "doc": "doc", "rank": "rank", "click": "click", "day": ""}
-    start = time.process_time()
-    sets = find_interventions(read_log(columns, **roles, threads=1), max_rank=10)
-    whole = all_pairs(sets)
-    seconds = time.process_time() - start
+    seconds = float("inf")
+    for _ in range(3):  # the other one takes seconds, which is its own mean
+        start = time.process_time()
+        sets = find_interventions(read_log(columns, **roles, threads=1), max_rank=10)
+        whole = all_pairs(sets)
+        seconds = min(seconds, time.process_time() - start)
     keep = np.ones(10, bool)
     data, start = _strata(sets, keep), time.process_time()
     for _ in range(20):

@@ -96,23 +96,26 @@ def find_interventions(
 
 
 def _steps(p: Planner, max_rank: int, unclicked: bool) -> list[Step]:
-    top = f"rank <= {max_rank}"
-    which = f"ok AND {top}" if unclicked else "click > 0 AND ok"
+    p, top = p.but(numbered=not unclicked), f"rank <= {max_rank}"
     double = p.dialect.double
     share = (
         f"floor(CAST(a.c AS {double}) * CAST({_UNIT} AS {double}) / CAST(a.n AS {double})"
         f" + CAST(0.5 AS {double}))"
     )
-    sides = (
-        f"SELECT cells.*, {bucket_sql(p)} AS bucket FROM cells\n"
-        f"JOIN pairs ON {same_pair(p, 'cells', 'pairs')} AND pairs.lowest < pairs.highest\n"
-        f"JOIN known ON {same_pair(p, 'cells', 'known')}"
-    )
+    pair = ", ".join(p.pair)
+    several = f"(SELECT {pair} FROM cells GROUP BY {pair} HAVING count(*) > 1) AS several"
+    if p.numbered:
+        several += f" JOIN known ON {same_pair(p, 'several', 'known')}"
+    named = ", ".join(f"several.{column}" for column in p.pair)
     return [
-        *pair_steps.appearances(p, which, also=top),
+        *pair_steps.appearances(p, "click > 0 AND ok", also=top),
         Step("cells", pair_steps.cells(p), keep=True),
-        Step("pairs", pair_steps.pairs(p)),
-        Step("sides", sides, keep=True),
+        Step("moved", f"SELECT {named}, {bucket_sql(p)} AS bucket FROM {several}"),
+        Step(
+            "sides",
+            f"SELECT cells.*, bucket FROM cells JOIN moved ON {same_pair(p, 'cells', 'moved')}",
+            keep=True,
+        ),
         Step(
             "result",
             "SELECT a.bucket AS bucket, a.rank AS rank, b.rank AS other, count(*) AS pairs,"

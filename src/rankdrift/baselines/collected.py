@@ -154,7 +154,7 @@ def _refuse_rank_zero(log: Log, planner: Planner) -> None:
         return
     zero = FATES["rank_zero"]
     found = log.engine.query(
-        planner.rows_query(f"SELECT count(*) FROM rows_shown WHERE fate = {zero}")
+        planner.rows_query(f"SELECT count(*) FROM rows_shown WHERE rank = 0 AND fate = {zero}")
     )[0][0]
     if found:
         raise BadLog(

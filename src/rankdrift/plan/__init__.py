@@ -65,6 +65,8 @@ class Planner:
     prune: str | None = None
     # What else comes along with every row shown: name -> SQL on `shown_source`.
     carry: Mapping[str, str] = field(default_factory=dict)
+    # Where all pairs are wanted, there is nothing to gain from numbering them first.
+    numbered: bool = True
 
     def but(self, **changes: Any) -> "Planner":
         return replace(self, **changes)
@@ -100,7 +102,9 @@ class Planner:
 
     @property
     def pair(self) -> list[str]:
-        """What tells pairs apart once they are numbered."""
+        """What tells pairs apart from the candidates on."""
+        if not self.numbered:
+            return self.keys
         return ["h", "pair"] if self.dialect.distributed else ["pair"]
 
     def hash_sql(self) -> str:

@@ -45,12 +45,18 @@ def _tally(p: Planner) -> str:
 
 
 def appearances(p: Planner, which: str, also: str = "TRUE") -> list[Step]:
-    """One row per time a pair was shown, of the pairs that have a row for which `which` holds; of
-    their rows those for which `also` does. A doc twice in one search is left out."""
-    found = [
-        Step("known", _known(p, which), keep=True, once=not p.dialect.distributed),
-        Step("candidates", _candidates(p, also), keep=True),
-    ]
+    """One row per time a pair was shown, of the pairs that have a row for which `which` holds, or
+    of all if they are not numbered; of their rows those for which `also` does. A doc twice in one
+    search is left out."""
+    if p.numbered:
+        found = [
+            Step("known", _known(p, which), keep=True, once=not p.dialect.distributed),
+            Step("candidates", _candidates(p, also), keep=True),
+        ]
+    else:
+        found = [
+            Step("candidates", f"SELECT {_fields(p, '', '')}\nFROM rows_shown WHERE ok AND {also}")
+        ]
     if not p.has_search:
         return [*found, Step("appearances", "SELECT * FROM candidates")]
     # Both rows are left out, whichever was clicked: to choose by the click would bias.
@@ -82,18 +88,23 @@ def _known(p: Planner, which: str) -> str:
 
 def _candidates(p: Planner, also: str) -> str:
     """The rows of known pairs. NULLs are equal."""
-    more = [*(["search"] if p.has_search else []), *(["seconds"] if p.roles.time else [])]
-    fields = ", ".join([*(f"known.{c}" for c in p.pair), *(f"r.{c}" for c in [*more, "rank"])])
     equal = [f"r.{key} IS NOT DISTINCT FROM known.{key}" for key in p.keys]
     found = ""
     if p.dialect.distributed:
         equal.insert(0, "r.h = known.h")
         found = " AND h IN (SELECT h FROM known)"
     return (
-        f"SELECT {fields}, CASE WHEN r.click > 0 THEN 1 ELSE 0 END AS click\n"
+        f"SELECT {_fields(p, 'known.', 'r.')}\n"
         f"FROM (SELECT * FROM rows_shown WHERE ok AND {also}{found}) AS r\n"
         f"JOIN known ON {' AND '.join(equal)}"
     )
+
+
+def _fields(p: Planner, pair: str, row: str) -> str:
+    """Of candidates, with the tables they come from."""
+    more = [*(["search"] if p.has_search else []), *(["seconds"] if p.roles.time else []), "rank"]
+    named = ", ".join([*(pair + column for column in p.pair), *(row + column for column in more)])
+    return f"{named}, CASE WHEN {row}click > 0 THEN 1 ELSE 0 END AS click"
 
 
 def cells(p: Planner) -> str:
@@ -174,4 +185,5 @@ def bucket_sql(p: Planner) -> str:
 
 def same_pair(p: Planner, a: str, b: str) -> str:
     """Join condition."""
-    return " AND ".join(f"{a}.{column} = {b}.{column}" for column in p.pair)
+    equal = "=" if p.numbered else "IS NOT DISTINCT FROM"
+    return " AND ".join(f"{a}.{column} {equal} {b}.{column}" for column in p.pair)
