@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks import logs, measure
 
 DAYS = 10
-MOST_GROWTH = 1.5  # peak memory of ten times the rows over that of the rows
+MOST_GROWTH = 1.1  # peak memory of twice the rows over that of the rows, where days are large
 COPY = (
     "import duckdb, sys; folder, copy = sys.argv[1:];"
     "duckdb.execute('SET preserve_insertion_order = false');"
@@ -20,14 +20,15 @@ COPY = (
 
 
 def run(rows: int) -> dict[str, Any]:
-    """Of `rows` and a tenth of them without features, and of a tenth with all 25."""
+    """Of `rows`, half and a tenth of them without features, and of a tenth with all 25."""
     wanted = {
         f"{rows // 10:,}": (rows // 10, False),
+        f"{rows // 2:,}": (rows // 2, False),
         f"{rows:,}": (rows, False),
         f"{rows // 10:,}, 25 features": (rows // 10, True),
     }
     found = {name: _measured(*options) for name, options in wanted.items()}
-    tenth, whole, _ = (one["megabytes"] for one in found.values())
+    _, half, whole, _ = (one["megabytes"] for one in found.values())
     measure.show(
         "Making a marketplace's log",
         ("impressions", "seconds", "million rows / s", "times a copy", "peak MB"),
@@ -37,8 +38,9 @@ def run(rows: int) -> dict[str, Any]:
         ),
         f"{DAYS} days, each run in a process of its own, its start and imports included. The copy "
         "is DuckDB reading the same rows and writing them as Parquet again.\n"
-        f"Peak of {rows:,} rows over that of a tenth: "
-        f"{measure.verdict(whole / tenth, MOST_GROWTH)}.",
+        "A day that does not fit into 400 MB is put on disk before it is written.\n"
+        f"Peak of {rows:,} rows over that of half of them: "
+        f"{measure.verdict(whole / half, MOST_GROWTH)}.",
     )
     return found
 
