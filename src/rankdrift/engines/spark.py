@@ -138,7 +138,7 @@ class SparkEngine:
                     frame = self._spark.sql(_renamed(step.sql, names))
                     if step is plan.steps[-1]:
                         return _landed(frame.toArrow())
-                    if step.name == "candidates":
+                    if step.name == "candidates" and "h" in frame.columns:
                         # All that follows groups by the hash: bring what belongs together to
                         # one place once.
                         frame = frame.repartition("h")
