@@ -49,6 +49,7 @@ def result(tmp_path_factory):
     options = {"segment": "device", "day": "on", "search": "sid"}
     log = read_log(path, **options)
     statement = warehouse_sql("log", dialect="duckdb", log=log, max_shown=3)
+    assert "known AS MATERIALIZED (" in statement  # worked out twice, it would number pairs twice
 
     def export(name, select="FROM result"):
         with duckdb.connect() as con:

@@ -181,6 +181,7 @@ def grow_xgboost(train: Lists, valid: Lists | None, settings: Settings, each: Ea
         )  # fmt: skip
         return found
 
+    # mypy does not know xgboost, which is imported where it is used.
     class Count(xgboost.callback.TrainingCallback):  # type: ignore[misc,name-defined]
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
             if each:
