@@ -277,6 +277,24 @@ def _compare(pairs: Pairs) -> tuple[Comparisons, Held]:
     return compared.collapse(), held.collapse()
 
 
+def spell_out(cells: Ints) -> SmallInts:
+    """The appearances of pairs, as in Pairs.shown, of which the plan tells ranks: see
+    `plan.pairs.CELL`. cells (P, K), each row's ascending and beside zeros."""
+    pair, column = np.nonzero(cells)
+    cell = cells[pair, column]
+    n, c = (cell >> 5) & 31, cell & 31
+    starts = np.cumsum(n) - n
+    within = np.arange(n.sum()) - np.repeat(starts, n)
+    clicked = within >= np.repeat(n - c, n)
+    code = 2 * np.repeat(cell >> 10, n) + clicked
+    pair = np.repeat(pair, n)
+    first = runs(pair)
+    place = np.arange(len(pair)) - np.repeat(first, np.diff(first, append=len(pair)))
+    shown = np.zeros((len(cells), max(int(place.max(initial=0)) + 1, 2)), np.int32)
+    shown[pair, place] = code
+    return shown
+
+
 def runs(*columns: NDArray[Any]) -> NDArray[np.intp]:
     """Where a new run of equal rows starts."""
     if len(columns[0]) == 0:

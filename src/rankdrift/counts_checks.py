@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankdrift.counts_arrays import DRIFTS, Bools, Ints, SmallInts, Table, usable
+from rankdrift.counts_arrays import DRIFTS, Bools, Comparisons, Held, SmallInts, Table, usable
 from rankdrift.errors import BadCounts
 
 if TYPE_CHECKING:
@@ -94,14 +94,17 @@ def check_used(counts: Counts) -> None:
 def _same_ranks(counts: Counts) -> bool:
     """Whether comparisons are of the ranks at which `held` has pairs, and the other way round."""
     held, compared = counts.held, counts.comparisons
+    ranks = (compared.clicked, compared.other, held.rank)
+    deepest = max(int(rank.max(initial=0)) for rank in ranks)
+    size = len(counts.segments) * 2 * (deepest + 1)
 
-    def key(segment: SmallInts, rank: SmallInts, single: Bools) -> Ints:
-        return (segment.astype(np.int64) * (counts.max_rank + 1) + rank) * 2 + single
+    def found(table: Held | Comparisons, rank: SmallInts) -> Bools:
+        there = np.zeros(size, bool)
+        there[(table.segment * np.int64(2) + table.single) * (deepest + 1) + rank] = True
+        return there
 
-    here = key(held.segment, held.rank, held.single)
-    both = (compared.clicked, compared.other)
-    there = np.concatenate([key(compared.segment, rank, compared.single) for rank in both])
-    return bool(np.isin(here, there).all() and np.isin(there, here).all())
+    either = found(compared, compared.clicked) | found(compared, compared.other)
+    return bool(np.array_equal(either, found(held, held.rank)))
 
 
 def _pair_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:

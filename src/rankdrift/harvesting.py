@@ -12,8 +12,8 @@ from typing import Any
 from rankdrift import __version__
 from rankdrift.counts import Counts
 from rankdrift.counts_files import read_metadata
-from rankdrift.counts_table import FORMAT, read_table
-from rankdrift.engines import Day, Days, Progress
+from rankdrift.counts_table import FORMAT, Told, read_table
+from rankdrift.engines import Day, Days, Engine, PartByPart, Progress
 from rankdrift.errors import BadCounts, BadLog, BadOption, Remark
 from rankdrift.files import remove_leftovers
 from rankdrift.funnel import Funnel, waterfall
@@ -27,14 +27,9 @@ BUCKETS = 64
 # Rows of a log, and of one of its days, that make reading it day by day worth while.
 LARGE = 50_000_000
 LARGE_DAY = 2_000_000
+# Pairs, and ranks of pairs, that are held before they are counted.
+MANY = 10_000_000
 MAX_SHOWN = 8
-
-# The plan tells a pair's ranks with their appearances and clicks (`plan.pairs.CELL`); counts list
-# every appearance.
-_SPELT_OUT = """array_to_string(list_sort(flatten([
-    [2 * (cell >> 10) + (i < (cell & 31))::BIGINT for i in range((cell >> 5) & 31)]
-    for cell in TRY_CAST(string_split(CAST(shown AS VARCHAR), ' ') AS BIGINT[])
-])), ' ')"""
 
 
 def harvest(
@@ -56,11 +51,12 @@ def harvest(
 
 def count(log: Log, *, buckets: int, max_shown: int, progress: Progress | None = None) -> Counts:
     """The harvest of a log that has been looked at."""
-    planner = log.planner(buckets=buckets, max_shown=max_shown)
-    days = _days_apart(log, planner)
-    if not days:
-        return _run(log, planner, log.engine.fingerprint(), progress)
-    return _run_days(log, planner, days, progress)
+    planner, engine = log.planner(buckets=buckets, max_shown=max_shown), log.engine
+    if isinstance(engine, PartByPart):
+        days = _days_apart(log, planner)
+        if days:
+            return _run_days(log, engine, planner, days, progress)
+    return _run(log, planner, engine.fingerprint(), progress)
 
 
 def _days_of(log: Log, planner: Planner) -> Days:
@@ -78,21 +74,41 @@ def _days_apart(log: Log, planner: Planner) -> Days | None:
     return days if 1 < len(days.all) <= rows / LARGE_DAY and days.apart else None
 
 
-def _run_days(log: Log, planner: Planner, days: Days, progress: Progress | None) -> Counts:
-    """The results of all days, added up where they are and read once."""
-    engine, rows, done = log.engine, sum(day.rows for day in days.all), 0
-    engine.query(f"DROP TABLE IF EXISTS {_TOGETHER}")
+def _run_days(
+    log: Log, engine: PartByPart, planner: Planner, days: Days, progress: Progress | None
+) -> Counts:
+    """Pairs are found one day at a time, which the processor's caches hold, and counted many days
+    at a time, which memory holds."""
+    rows, whole = sum(day.rows for day in days.all), planner.plan()
+    done, pairs, waiting, first, together = 0, 0, 0, True, False
     for day in days.all:
-        source, prune = days.part(day)
+        if waiting > MANY:
+            engine.run_whole(whole)
+            _put_together(engine, first=not together)
+            pairs, first, together = 0, True, True
         if progress and hasattr(progress, "piece"):
             progress.piece(done / rows, (done + day.rows) / rows)
-        engine.run(planner.but(source=source, prune=prune, day=day.day).plan(), progress)
-        add = f"INSERT INTO {_TOGETHER}" if done else f"CREATE TABLE {_TOGETHER} AS"
-        engine.query(f"{add} FROM {RESULT}")
+        source, prune = days.part(day)
+        part = planner.but(source=source, prune=prune, day=day.day, pairs_before=pairs)
+        engine.run_part(part.plan(), first, progress)
+        first = False
+        [(pairs, waiting)] = engine.query(
+            "SELECT pairs, pairs + cells FROM (SELECT count(*) AS pairs FROM rd_plan.known),"
+            " (SELECT count(*) AS cells FROM rd_plan.cells)"
+        )
         done += day.rows
-    sums = ", ".join(f"CAST(sum({n}) AS BIGINT) AS {n}" for n in ("n", "clicks", "pairs"))
-    added = f"SELECT * EXCLUDE (n, clicks, pairs), {sums} FROM {_TOGETHER} GROUP BY ALL"
-    return _run(log, planner, engine.fingerprint(), None, Plan((Step("result", added),)))
+    connection = engine.run_whole(whole)
+    if together:
+        _put_together(engine, first=False)
+        sums = ", ".join(f"CAST(sum({n}) AS BIGINT) AS {n}" for n in ("n", "clicks", "pairs"))
+        added = f"SELECT * EXCLUDE (n, clicks, pairs), {sums} FROM {_TOGETHER} GROUP BY ALL"
+        connection = engine.run(Plan((Step("result", added),)))
+    return _counts(log, planner, engine.fingerprint(), connection)
+
+
+def _put_together(engine: Engine, first: bool) -> None:
+    add = f"CREATE OR REPLACE TABLE {_TOGETHER} AS" if first else f"INSERT INTO {_TOGETHER}"
+    engine.query(f"{add} FROM {RESULT}")
 
 
 def harvest_by_day(
@@ -154,14 +170,11 @@ def check_sizes(buckets: int, max_shown: int) -> None:
         raise BadOption(f"max_shown must be from 2 to 16, not {max_shown}.")
 
 
-def _run(
-    log: Log,
-    planner: Planner,
-    fingerprint: str | None,
-    progress: Progress | None,
-    plan: Plan | None = None,
-) -> Counts:
-    connection = log.engine.run(plan or planner.plan(), progress)
+def _run(log: Log, planner: Planner, fingerprint: str | None, progress: Progress | None) -> Counts:
+    return _counts(log, planner, fingerprint, log.engine.run(planner.plan(), progress))
+
+
+def _counts(log: Log, planner: Planner, fingerprint: str | None, connection: Any) -> Counts:
     source = _source(planner, log, fingerprint, planner.day)
     counts = counts_of(
         connection,
@@ -190,18 +203,12 @@ def counts_of(connection: Any, table: str, **meta: Any) -> Counts:
     }
     totals = {name: (n or 0, clicks or 0, pairs or 0)
               for kind, name, n, clicks, pairs in found if kind == "total"}  # fmt: skip
-    lines = ", ".join(
-        f"('funnel', '{name}', {line.rows}, {line.clicks}, {line.pairs or 0})"
+    told: list[Told] = [
+        ("funnel", name, line.rows, line.clicks, line.pairs)
         for name, line in waterfall(totals).items()
-    )
-    zero = totals.get("rank_zero", (0, 0, 0))[0]
-    lines += f", ('note', 'rank_zero', {zero}, 0, 0)"
-    relation = (
-        f"(SELECT * REPLACE ({_SPELT_OUT} AS shown) FROM {table} WHERE kind = 'pair' UNION ALL"
-        f" SELECT * FROM {table} WHERE kind NOT IN ('pair', 'day', 'meta', 'total') UNION ALL"
-        f" BY NAME SELECT * FROM (VALUES {lines}) AS told(kind, shown, n, clicks, pairs))"
-    )
-    return read_table(connection, relation, meta)
+    ]
+    told.append(("note", "rank_zero", totals.get("rank_zero", (0, 0, 0))[0], 0, None))
+    return read_table(connection, table, meta, told)
 
 
 def _refuse_misread(funnel: Funnel, log: Log) -> None:

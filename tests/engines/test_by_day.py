@@ -14,6 +14,7 @@ from oracle.harvest_oracle import from_events, from_lists, tally
 from rankdrift import harvesting
 from rankdrift.counts import Counts, merge
 from rankdrift.counts_files import read_metadata
+from rankdrift.engines.duckdb import DuckdbEngine
 from rankdrift.engines.duckdb_days import DuckdbDays
 from rankdrift.harvesting import harvest, harvest_by_day
 from rankdrift.log import read_log
@@ -247,8 +248,14 @@ def test_times_that_stand_for_none_have_no_day(duckdb_engine, tmp_path, type_, o
     assert merged.funnel.dropped["no_day"].rows == merged.funnel.used.rows == 3
 
 
-def test_a_large_log_is_read_day_by_day_to_the_same_counts(tmp_path, monkeypatch):
-    """Files keep days apart; one row has no day."""
+@pytest.mark.parametrize(
+    ("many", "counted_after"), [(0, [2, 3, 4]), (1_500, [3, 4]), (harvesting.MANY, [4])]
+)
+def test_a_large_log_is_read_day_by_day_to_the_same_counts(
+    tmp_path, monkeypatch, many, counted_after
+):
+    """Files keep days apart; rows of one search have no day. So much is held before it is counted:
+    one day, two days, all days."""
     for day in (1, 2, 3):
         duckdb.sql(f"""
             COPY (
@@ -263,7 +270,14 @@ def test_a_large_log_is_read_day_by_day_to_the_same_counts(tmp_path, monkeypatch
     monkeypatch.setattr(harvesting, "LARGE_DAY", 1)
     days = DuckdbDays.part
     monkeypatch.setattr(DuckdbDays, "part", lambda *of: pieces.append(of[1].day) or days(*of))
+    monkeypatch.setattr(harvesting, "MANY", many)
+    wholes = []
+    whole_of = DuckdbEngine.run_whole
+    monkeypatch.setattr(
+        DuckdbEngine, "run_whole", lambda *of: wholes.append(len(pieces)) or whole_of(*of)
+    )
     counts = harvest(read_log(str(tmp_path)))
+    assert wholes == counted_after
     assert pieces == ["", "2024-05-01", "2024-05-02", "2024-05-03"]
     assert counts.equals(whole)
     assert counts.funnel == whole.funnel and counts.sources == whole.sources

@@ -14,6 +14,7 @@ from unit.counts_example import META, Pairs, by_device, example, with_comparison
 from rankdrift import counts as counts_module
 from rankdrift.counts import ByRank, Comparisons, Counts, Held, merge
 from rankdrift.counts import Pairs as AllPairs
+from rankdrift.counts_arrays import spell_out
 from rankdrift.errors import BadCounts, BadOption
 from rankdrift.funnel import Funnel, Used
 
@@ -284,3 +285,18 @@ def test_comparisons_need_long_pairs_behind_them():
     for used in (Used(16, 6, 5), Used(17, 5, 5), Used(17, 6, 2)):  # 2 pairs of at least 5 rows each
         with pytest.raises(BadCounts, match="Rows were lost or counted twice"):
             replace(with_comparisons(), funnel=Funnel(used.rows, used.clicks, {}, used))
+
+
+def test_ranks_that_a_plan_tells_are_spelt_out_as_appearances():
+    """A cell is (rank * 32 + n) * 32 + c: n appearances there, c of them clicked."""
+
+    def cell(rank, n, c):
+        return (rank * 32 + n) * 32 + c
+
+    cells = np.array([
+        [cell(3, 1, 0), cell(7, 1, 1), 0],
+        [cell(2, 3, 1), cell(4, 2, 2), cell(500, 16, 0)],
+    ])  # fmt: skip
+    expected = [[6, 15, *[0] * 19], [4, 4, 5, 9, 9, *[1000] * 16]]
+    assert spell_out(cells).tolist() == expected
+    assert spell_out(np.zeros((0, 2), int)).shape == (0, 2)

@@ -122,9 +122,14 @@ GOOD = [
 ]
 
 
-def table(con, rows, columns="kind,bucket,shown,single,rank,other,n,clicks,pairs"):
-    names = columns.split(",")
-    con.execute(f"CREATE OR REPLACE TEMP TABLE given ({', '.join(f'{n} VARCHAR' for n in names)})")
+# What columns hold when the table comes with types; by default all are text.
+TYPES = {"single": "BOOLEAN"} | dict.fromkeys("bucket rank other n clicks pairs".split(), "BIGINT")
+
+
+def table(con, rows, columns="kind,bucket,shown,single,rank,other,n,clicks,pairs", types=None):
+    names, types = columns.split(","), types or {}
+    typed = ", ".join(f"{name} {types.get(name, 'VARCHAR')}" for name in names)
+    con.execute(f"CREATE OR REPLACE TEMP TABLE given ({typed})")
     con.executemany(
         f"INSERT INTO given VALUES ({', '.join('?' * len(names))})",
         [[value or None for value in row.split(",")] for row in rows],
@@ -141,58 +146,71 @@ def test_a_good_table_is_read(con):
     assert table(con, [row.replace(",17,", ", 17.0,") for row in GOOD]).equals(counts)
 
 
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        ("pears,3,6 15,,,,2,,", "1 rows have an unknown kind, for example kind 'pears'"),
-        (",3,6 15,,,,2,,", "an unknown kind"),
-        ("pair,3,6 15,,,,,,", "no n"),
-        ("pair,,6 15,,,,2,,", "no bucket"),
-        ("pair,3,,,,,2,,", "no shown"),
-        ("pair,3,6 15,,,,2.5,,", "something other than a whole number as n"),
-        ("pair,3,6 15,,,,many,,", "something other than a whole number as n"),
-        ("pair,3,6 15,,,,99999999999999999999,,", "something other than a whole number as n"),
-        ("pair,x,6 15,,,,2,,", "something other than a whole number as bucket"),
-        ("pair,4294967299,6 15,,,,2,,", "do not fit int32"),
-        ("pair,64,6 15,,,,2,,", "a bucket outside 0 to 63"),
-        ("pair,3,6-15,,,,2,,", "something other than codes 2*rank+click"),
-        ("pair,3,6  15,,,,2,,", "something other than codes 2*rank+click"),
-        ("pair,3,0 6 15,,,,2,,", "something other than codes 2*rank+click"),
-        ("pair,3,6 15 0,,,,2,,", "something other than codes 2*rank+click"),
-        ("pair,3,6 15 x,,,,2,,", "something other than codes 2*rank+click"),
-        ("pair,3,x,,,,2,,", "something other than codes 2*rank+click"),
-        ("pair,3,6 99999999999,,,,2,,", "something other than codes 2*rank+click"),
-        ("pair,3,15 6,,,,2,,", "not ascending"),
-        ("pair,3,6 1003,,,,2,,", "a rank outside 1 to max_rank 500"),
-        ("pair,3,6 14,,,,2,,", "no click, or one rank only"),
-        ("pair,3,6 7,,,,2,,", "no click, or one rank only"),
-        ("pair,3,6 6 6 6 15,,,,2,,", "1 listed pairs have more appearances than max_shown 4"),
-        ("pair,3,6 15,,,,-2,,", "a negative number"),
-        ("comparison,1,,,2,3,7,,", "no single"),
-        ("comparison,1,,maybe,2,3,7,,", "no single"),
-        ("comparison,1,,true,2,,7,,", "no other"),
-        ("comparison,1,,true,2,2,7,,", "the same rank twice"),
-        ("comparison,1,,true,2,3,-9,,", "a negative number"),
-        ("held,,,true,,,2,2,2", "no rank"),
-        ("held,,,,2,,2,2,2", "no single"),
-        ("held,,,true,2,,2,,2", "no clicks"),
-        ("held,,,true,2,,2,2,", "no pairs"),
-        ("held,,,true,2,,3,2,2", "more pairs that have it as their first rank"),
-        ("held,,,true,5,,0,0,1", "which are 2 pairs with 2 clicks"),
-        ("rank,,,,,,10,2,", "no rank"),
-        ("rank,,,,501,,10,2,", "a rank outside 1 to max_rank 500"),
-        ("rank,,,,5,,-10,2,", "a negative number"),
-        ("rank,,,,5,,1,2,", "more clicks than impressions"),
-        ("funnel,,no_dog,,,,1,0,", "unknown reason 'no_dog'. Did you mean 'no_doc'?"),
-        ("funnel,,no_doc,,,,1,0,", "17 rows in the log, but 1 dropped and 17 used"),
-        ("funnel,,input,,,,1,0,", "18 rows in the log, but 0 dropped and 17 used"),
-        ("note,,odd,,,,1,,", "unknown note 'odd'"),
-        ("pair,3,6 15,,,,9,,", "Rows were lost or counted twice"),
-    ],
-)
+WRONG = [
+    ("pears,3,6 15,,,,2,,", "1 rows have an unknown kind, for example kind 'pears'"),
+    (",3,6 15,,,,2,,", "an unknown kind"),
+    ("pair,3,6 15,,,,,,", "no n"),
+    ("pair,,6 15,,,,2,,", "no bucket"),
+    ("pair,3,,,,,2,,", "no shown"),
+    ("pair,3,6 15,,,,2.5,,", "something other than a whole number as n"),
+    ("pair,3,6 15,,,,many,,", "something other than a whole number as n"),
+    ("pair,3,6 15,,,,99999999999999999999,,", "something other than a whole number as n"),
+    ("pair,x,6 15,,,,2,,", "something other than a whole number as bucket"),
+    ("pair,4294967299,6 15,,,,2,,", "do not fit int32"),
+    ("pair,64,6 15,,,,2,,", "a bucket outside 0 to 63"),
+    ("pair,3,6-15,,,,2,,", "something other than codes 2*rank+click"),
+    ("pair,3,6  15,,,,2,,", "something other than codes 2*rank+click"),
+    ("pair,3,0 6 15,,,,2,,", "something other than codes 2*rank+click"),
+    ("pair,3,6 15 0,,,,2,,", "something other than codes 2*rank+click"),
+    ("pair,3,6 15 x,,,,2,,", "something other than codes 2*rank+click"),
+    ("pair,3,x,,,,2,,", "something other than codes 2*rank+click"),
+    ("pair,3,6 99999999999,,,,2,,", "something other than codes 2*rank+click"),
+    ("pair,3,15 6,,,,2,,", "not ascending"),
+    ("pair,3,6 1003,,,,2,,", "a rank outside 1 to max_rank 500"),
+    ("pair,3,6 14,,,,2,,", "no click, or one rank only"),
+    ("pair,3,6 7,,,,2,,", "no click, or one rank only"),
+    ("pair,3,6 6 6 6 15,,,,2,,", "1 listed pairs have more appearances than max_shown 4"),
+    ("pair,3,6 15,,,,-2,,", "a negative number"),
+    ("comparison,1,,,2,3,7,,", "no single"),
+    ("comparison,1,,maybe,2,3,7,,", "no single"),
+    ("comparison,1,,true,2,,7,,", "no other"),
+    ("comparison,1,,true,2,2,7,,", "the same rank twice"),
+    ("comparison,1,,true,2,3,-9,,", "a negative number"),
+    ("held,,,true,,,2,2,2", "no rank"),
+    ("held,,,,2,,2,2,2", "no single"),
+    ("held,,,true,2,,2,,2", "no clicks"),
+    ("held,,,true,2,,2,2,", "no pairs"),
+    ("held,,,true,2,,3,2,2", "more pairs that have it as their first rank"),
+    ("held,,,true,5,,0,0,1", "which are 2 pairs with 2 clicks"),
+    ("rank,,,,,,10,2,", "no rank"),
+    ("rank,,,,501,,10,2,", "a rank outside 1 to max_rank 500"),
+    ("rank,,,,5,,-10,2,", "a negative number"),
+    ("rank,,,,5,,1,2,", "more clicks than impressions"),
+    ("funnel,,no_dog,,,,1,0,", "unknown reason 'no_dog'. Did you mean 'no_doc'?"),
+    ("funnel,,no_doc,,,,1,0,", "17 rows in the log, but 1 dropped and 17 used"),
+    ("funnel,,input,,,,1,0,", "18 rows in the log, but 0 dropped and 17 used"),
+    ("note,,odd,,,,1,,", "unknown note 'odd'"),
+    ("note,,null_click,,,,,,", "no n"),
+    ("funnel,,,,,,1,0,", "no shown"),
+    ("pair,3,6 15,,,,9,,", "Rows were lost or counted twice"),
+]
+
+
+@pytest.mark.parametrize(("row", "words"), WRONG)
 def test_a_table_that_cannot_be_is_refused(con, row, words):
     with pytest.raises(BadCounts, match=re.escape(words)):
         table(con, [*GOOD, row])
+    assert con.sql("SHOW TABLES").fetchall() == [("given",)]
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [(row, words) for row, words in WRONG if "whole number" not in words and "maybe" not in row],
+)
+def test_a_table_with_types_that_cannot_be_is_refused_alike(con, row, words):
+    assert table(con, GOOD, types=TYPES).equals(table(con, GOOD))
+    with pytest.raises(BadCounts, match=re.escape(words)):
+        table(con, [*GOOD, row], types=TYPES)
     assert con.sql("SHOW TABLES").fetchall() == [("given",)]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from rankdrift.columns import Column
 from rankdrift.dialects import Dialect
@@ -74,4 +74,18 @@ class Engine(Protocol):
 
     def days(self, day_sql: str, column: Column) -> Days:
         """The days of the log by SQL on its rows, which reads that column."""
+        ...
+
+
+@runtime_checkable
+class PartByPart(Engine, Protocol):
+    """An engine that can run a plan on the parts of a log one after the other."""
+
+    def run_part(self, plan: Plan, first: bool, progress: Progress | None = None) -> None:
+        """Take the steps that a part is enough for, and add what they find to what the parts
+        before it gave, unless this is the first."""
+        ...
+
+    def run_whole(self, plan: Plan, progress: Progress | None = None) -> Any:
+        """Take the steps that need all the parts; then as `run`."""
         ...

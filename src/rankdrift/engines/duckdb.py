@@ -5,7 +5,7 @@ import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,11 @@ from rankdrift.database import connect
 from rankdrift.dialects import DUCKDB, Dialect
 from rankdrift.engines import Progress
 from rankdrift.engines.duckdb_days import DuckdbDays
-from rankdrift.engines.parquet import check_schemas, facts
+from rankdrift.engines.parquet import check_schemas, facts, rows
 from rankdrift.engines.readers import reader, unglobbed
 from rankdrift.errors import BadLog, BadOption, MissingColumns, did_you_mean
 from rankdrift.files import is_alive
-from rankdrift.plan import Plan
+from rankdrift.plan import Plan, Step
 from rankdrift.sources import Files, Frame, Table
 
 _INTEGERS = {
@@ -153,9 +153,11 @@ class DuckdbEngine:
         return None
 
     def rows(self) -> int | None:
-        if isinstance(self.input, Files) and self.input.format != "parquet":
-            return None
         with reading(self.input):
+            if isinstance(self.input, Files):
+                if self.input.format != "parquet":
+                    return None
+                return rows(self._con, unglobbed(self.input.paths))
             return int(self.query("SELECT count(*) FROM rd_log")[0][0])
 
     @property
@@ -171,15 +173,35 @@ class DuckdbEngine:
     # -- running -------------------------------------------------------------------------------
 
     def run(self, plan: Plan, progress: Progress | None = None) -> duckdb.DuckDBPyConnection:
+        self._forget()
+        return self._take(plan.steps, progress)
+
+    def run_part(self, plan: Plan, first: bool, progress: Progress | None = None) -> None:
+        if first:
+            self._forget()
+        self._take(plan.of_part, progress, added=() if first else plan.added)
+
+    def run_whole(self, plan: Plan, progress: Progress | None = None) -> duckdb.DuckDBPyConnection:
+        return self._take(plan.of_whole, progress)
+
+    def _forget(self) -> None:
+        self._con.execute("DROP SCHEMA IF EXISTS rd_plan CASCADE; CREATE SCHEMA rd_plan")
+
+    def _take(
+        self, steps: Sequence[Step], progress: Progress | None, added: Container[str] = ()
+    ) -> duckdb.DuckDBPyConnection:
+        """Take the steps; those called `added` add to what they have found before."""
         with reading(self.input):
             self._stage(progress)
-            self._con.execute("DROP SCHEMA IF EXISTS rd_plan CASCADE; CREATE SCHEMA rd_plan")
             self._con.execute("SET schema = 'rd_plan'")
             try:
-                for step in plan.steps:
-                    keep = step.keep or step is plan.steps[-1]
+                for step in steps:
+                    keep = step.keep or step.adds or step is steps[-1]
                     thing = "TABLE" if keep else "VIEW"
-                    self.execute(f"CREATE {thing} {step.name} AS {step.sql}", step.name, progress)
+                    do = f"CREATE OR REPLACE {thing} {step.name} AS"
+                    if step.name in added:
+                        do = f"INSERT INTO {step.name}"
+                    self.execute(f"{do} {step.sql}", step.name, progress)
             finally:
                 self._con.execute("SET schema = 'main'")
         return self._con

@@ -16,17 +16,25 @@ MANY_FILES = 2_000
 def facts(
     con: duckdb.DuckDBPyConnection, paths: Sequence[str], columns: Sequence[Column]
 ) -> dict[str, Column]:
-    """These columns, with what the files' statistics tell of them; paths are globs."""
+    """These columns, with what the files' statistics tell of them; paths are globs.
+
+    What they tell is kept for `days_told`.
+    """
     if len(paths) > MANY_FILES:
         return {}
+    con.execute(
+        "CREATE TEMP TABLE rd_statistics AS SELECT file_name, path_in_schema, num_values,"
+        " stats_null_count, stats_min_value, stats_max_value FROM parquet_metadata($paths)"
+        " WHERE num_values > 0 AND path_in_schema IN (SELECT unnest($names))",
+        {"paths": list(paths), "names": [column.name for column in columns]},
+    )
     found = con.execute(
         "SELECT path_in_schema,"
         " count(stats_null_count) = count(*) AND sum(stats_null_count) = 0,"
         " count(stats_min_value) = count(*) AND count(stats_max_value) = count(*),"
         " min(TRY_CAST(stats_min_value AS BIGINT)), max(TRY_CAST(stats_max_value AS BIGINT)),"
         " min(ascii(stats_min_value)), count(DISTINCT file_name)"
-        " FROM parquet_metadata($paths) WHERE num_values > 0 GROUP BY path_in_schema",
-        {"paths": list(paths)},
+        " FROM rd_statistics GROUP BY path_in_schema"
     ).fetchall()
     files = con.execute(
         "SELECT count(*) FROM parquet_file_metadata($paths) WHERE num_rows > 0",
@@ -51,23 +59,25 @@ def facts(
 def days_told(
     con: duckdb.DuckDBPyConnection, paths: Sequence[str], column: Column
 ) -> list[tuple[str, str, int]] | None:
-    """(day, file, rows), if the column is a date and its statistics tell each row's; or None."""
+    """(day, file, rows), if the column is a date and its statistics, one of `facts`, tell each
+    row's; or None."""
     if column.kind != "date" or len(column.path) > 1 or len(paths) > MANY_FILES:
         return None
     found = con.execute(
         "SELECT stats_min_value, file_name, sum(num_values)::BIGINT, bool_and(coalesce("
         " stats_null_count = 0 AND stats_min_value = stats_max_value"
         " AND TRY_CAST(stats_min_value AS DATE) IS NOT NULL, FALSE))"
-        " FROM parquet_metadata($paths) WHERE path_in_schema = $name AND num_values > 0"
-        " GROUP BY ALL",
-        {"paths": list(paths), "name": column.name},
+        " FROM rd_statistics WHERE path_in_schema = $name GROUP BY ALL",
+        {"name": column.name},
     ).fetchall()
-    rows = con.execute(
-        "SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata($paths)", {"paths": list(paths)}
-    ).fetchall()[0][0]
-    if not all(sure for *_, sure in found) or sum(n for _, _, n, _ in found) != rows:
+    if not all(sure for *_, sure in found) or sum(n for _, _, n, _ in found) != rows(con, paths):
         return None
     return [(day, file, n) for day, file, n, _ in found]
+
+
+def rows(con: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> int:
+    told = "SELECT coalesce(sum(num_rows), 0)::BIGINT FROM parquet_file_metadata($paths)"
+    return int(con.execute(told, {"paths": list(paths)}).fetchall()[0][0])
 
 
 def check_schemas(

@@ -30,6 +30,10 @@ class Step:
     keep: bool = False
     # Must not be worked out twice, which in one statement an engine might do.
     once: bool = False
+    # A log may be read in parts that share no pair. What this step finds in each part is added to
+    # what it found in the others, for the steps that need the whole of it.
+    adds: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,19 @@ class Plan:
             for step in first
         )
         return f"WITH {named}\n{last.sql}"
+
+    @property
+    def of_part(self) -> tuple[Step, ...]:
+        """The steps that a part of the log is enough for."""
+        return tuple(step for step in self.steps if not step.whole)
+
+    @property
+    def added(self) -> frozenset[str]:
+        return frozenset(step.name for step in self.steps if step.adds)
+
+    @property
+    def of_whole(self) -> tuple[Step, ...]:
+        return tuple(step for step in self.steps if step.whole)
 
 
 @dataclass(frozen=True)
@@ -67,6 +84,8 @@ class Planner:
     carry: Mapping[str, str] = field(default_factory=dict)
     # Where all pairs are wanted, there is nothing to gain from numbering them first.
     numbered: bool = True
+    # Pairs that other parts of the log have numbered already.
+    pairs_before: int = 0
 
     def but(self, **changes: Any) -> "Planner":
         return replace(self, **changes)
@@ -96,8 +115,8 @@ class Planner:
 
     @property
     def keys(self) -> list[str]:
-        """What makes a pair, compared exactly."""
-        day = ["day"] if self.roles.day else []
+        """What makes a pair, compared exactly; where there is but one day it tells none apart."""
+        day = ["day"] if self.roles.day and self.day is None else []
         return [*self.queries, "doc", *self.same, *self.segments, *day]
 
     @property

@@ -11,12 +11,13 @@ CELL = "({rank} * 32 + {n}) * 32 + {c}"
 
 def steps(p: Planner) -> list[Step]:
     return [
-        Step("tally", _tally(p), keep=True),
+        Step("tally", _tally(p), keep=True, adds=True),
         *appearances(p, "click > 0 AND ok"),
-        Step("cells", cells(p), keep=True),
-        Step("pairs", pairs(p), keep=True),
-        Step("used", _used(p), keep=True),
-        Step("listed", _listed(p)),
+        Step("seen", _seen(), adds=True),
+        Step("cells", cells(p), keep=True, adds=True),
+        Step("pairs", pairs(p), keep=True, whole=True),
+        Step("used", _used(p), keep=True, whole=True),
+        Step("listed", _listed(p), whole=True),
     ]
 
 
@@ -50,7 +51,7 @@ def appearances(p: Planner, which: str, also: str = "TRUE") -> list[Step]:
     search is left out."""
     if p.numbered:
         found = [
-            Step("known", _known(p, which), keep=True, once=not p.dialect.distributed),
+            Step("known", _known(p, which), keep=True, once=not p.dialect.distributed, adds=True),
             Step("candidates", _candidates(p, also), keep=True),
         ]
     else:
@@ -80,8 +81,12 @@ def _known(p: Planner, which: str) -> str:
     """
     hashed, keys = "h, " if p.dialect.distributed else "", ", ".join(p.keys)
     order = f"PARTITION BY h ORDER BY {keys}" if hashed else ""
+    before = f" + {p.pairs_before}" if p.pairs_before else ""
+    day = ""
+    if p.roles.day and p.day is not None:
+        day = f", CAST({p.dialect.literal(p.day) if p.day else 'NULL'} AS DATE) AS day"
     return (
-        f"SELECT {hashed}{keys}, row_number() OVER ({order}) AS pair\n"
+        f"SELECT {hashed}{keys}{day}, row_number() OVER ({order}){before} AS pair\n"
         f"FROM (SELECT DISTINCT {hashed}{keys} FROM rows_shown WHERE {which}) AS known_keys"
     )
 
@@ -93,11 +98,19 @@ def _candidates(p: Planner, also: str) -> str:
     if p.dialect.distributed:
         equal.insert(0, "r.h = known.h")
         found = " AND h IN (SELECT h FROM known)"
+    known = "known"
+    if p.pairs_before:
+        known = f"(SELECT * FROM known WHERE pair > {p.pairs_before}) AS known"
     return (
         f"SELECT {_fields(p, 'known.', 'r.')}\n"
         f"FROM (SELECT * FROM rows_shown WHERE ok AND {also}{found}) AS r\n"
-        f"JOIN known ON {' AND '.join(equal)}"
+        f"JOIN {known} ON {' AND '.join(equal)}"
     )
+
+
+def _seen() -> str:
+    """How many rows of known pairs there are, a doc twice in one search included."""
+    return "SELECT count(*) AS n, coalesce(sum(click), 0) AS clicks FROM candidates"
 
 
 def _fields(p: Planner, pair: str, row: str) -> str:
@@ -115,7 +128,7 @@ def cells(p: Planner) -> str:
         " min(seconds) AS first, max(seconds) AS last"
     )
     return (
-        f"SELECT {pair}, rank, count(*) AS n, sum(click) AS c"
+        f"SELECT {pair}, rank, count(*) AS n, CAST(sum(click) AS BIGINT) AS c"
         f"{times if p.roles.time else ''}\nFROM appearances GROUP BY {pair}, rank"
     )
 
@@ -123,8 +136,9 @@ def cells(p: Planner) -> str:
 def pairs(p: Planner) -> str:
     pair = ", ".join(p.pair)
     return (
-        f"SELECT {pair}, sum(n) AS m, sum(c) AS c, min(rank) AS lowest, max(rank) AS highest,\n"
-        f"  {_drift(p)} AS drift\nFROM cells GROUP BY {pair}"
+        f"SELECT {pair}, CAST(sum(n) AS BIGINT) AS m, CAST(sum(c) AS BIGINT) AS c,\n"
+        f"  min(rank) AS lowest, max(rank) AS highest, {_drift(p)} AS drift\n"
+        f"FROM cells GROUP BY {pair}"
     )
 
 

@@ -9,7 +9,7 @@ from rankdrift.plan.rows import FATES
 def steps(p: Planner) -> list[Step]:
     cells = [_pairs(p), _comparisons(p), _held(p), _by_rank(p)]
     parts = [*cells, *_totals(p), *_notes(p), *_days(p)]
-    return [Step("result", "\nUNION ALL\n".join(parts), keep=True)]
+    return [Step("result", "\nUNION ALL\n".join(parts), keep=True, whole=True)]
 
 
 def row(p: Planner, kind: str, **given: str) -> str:
@@ -105,8 +105,8 @@ def _totals(p: Planner) -> list[str]:
     pair = "CASE WHEN c = 0 THEN 'unclicked' WHEN lowest = highest THEN 'unmoved' ELSE 'used' END"
     return [
         total(fate, "sum(n)", "sum(clicks)", "NULL", f"tally GROUP BY {fate}"),
-        total("reason", "n", "clicks", "NULL", "outside"),
-        total("'candidates'", "count(*)", "coalesce(sum(click), 0)", "NULL", "candidates"),
+        total("reason", "sum(n)", "sum(clicks)", "NULL", "outside GROUP BY reason"),
+        total("'candidates'", "sum(n)", "sum(clicks)", "NULL", "seen"),
         total(pair, "sum(m)", "sum(c)", "count(*)", f"pairs GROUP BY {pair}"),
     ]
 

@@ -25,7 +25,7 @@ def steps(p: Planner) -> list[Step]:
         *layouts[p.roles.layout](p),
         Step("read_rows", _read_rows(p)),
         Step("rows_shown", _rows_shown(p)),
-        Step("outside", _outside(p), keep=True),
+        Step("outside", _outside(p), keep=True, adds=True),
     ]
 
 
