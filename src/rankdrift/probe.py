@@ -50,17 +50,26 @@ def _refuse_ranks_by_page(log: Log) -> None:
 
 
 def _look_at_searches(log: Log) -> list[str]:
+    sample = (
+        "(SELECT search, doc, rank FROM rows_shown WHERE ok AND search IS NOT NULL"
+        f" LIMIT {SAMPLE}) AS rd_sample"
+    )
+    by_rank = f"SELECT search, doc, rank, count(*) AS n FROM {sample} GROUP BY search, doc, rank"
     by_doc = (
-        "SELECT search, doc, count(*) AS n, count(DISTINCT rank) AS ranks, min(rank) AS rank"
-        " FROM (SELECT search, doc, rank FROM rows_shown WHERE ok AND search IS NOT NULL"
-        f" LIMIT {SAMPLE}) AS rd_sample GROUP BY search, doc"
+        "SELECT search, sum(n) AS n, count(*) AS ranks, min(rank) AS rank"
+        f" FROM ({by_rank}) AS rd_ranks GROUP BY search, doc"
     )
     # Two docs of a search that have their first rank in common share a rank.
+    by_first = (
+        "SELECT search, count(*) AS docs, sum(n) AS shown, sum(n - ranks) AS copies,"
+        " sum(CASE WHEN ranks > 1 THEN n ELSE 0 END) AS twice"
+        f" FROM ({by_doc}) AS rd_docs GROUP BY search, rank"
+    )
     by_search = (
-        "SELECT CASE WHEN count(*) > 1 THEN 1 ELSE 0 END AS several,"
-        " CASE WHEN count(*) > count(DISTINCT rank) THEN 1 ELSE 0 END AS sharing, sum(n) AS shown,"
-        " sum(n - ranks) AS copies, sum(CASE WHEN ranks > 1 THEN n ELSE 0 END) AS twice"
-        f" FROM ({by_doc}) AS rd_docs GROUP BY search"
+        "SELECT CASE WHEN sum(docs) > 1 THEN 1 ELSE 0 END AS several,"
+        " CASE WHEN max(docs) > 1 THEN 1 ELSE 0 END AS sharing,"
+        " sum(shown) AS shown, sum(copies) AS copies, sum(twice) AS twice"
+        f" FROM ({by_first}) AS rd_firsts GROUP BY search"
     )
     sums = ", ".join(
         f"coalesce(sum({each}), 0)" for each in ("several", "sharing", "shown", "copies", "twice")

@@ -49,6 +49,7 @@ _KINDS: dict[type, str] = {
 # Read several times, and costly to make again. Those in _FIRST are made before they are used, so
 # that Spark knows how small they are and sends them to the data instead of sorting the data.
 _FIRST = ("tally", "known", "candidates", "twice", "cells", "pairs", "used")
+_PLAN_LENGTH = 2_000  # characters
 # A step of the plan after FROM or JOIN, outside of quotes.
 _TABLE = re.compile(
     r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`)|\b(FROM|JOIN)\s+(\w+)\b(?![\w.(])(\s+AS\b)?""",
@@ -132,7 +133,7 @@ class SparkEngine:
         names: dict[str, str] = {}
         kept: list[Any] = []
         group = f"rankdrift-{uuid.uuid4().hex}"
-        with reading(), self._cancelled_on_interrupt(group):
+        with reading(), self._cancelled_on_interrupt(group), self._short_plans():
             try:
                 for step in plan.steps:
                     frame = self._spark.sql(_renamed(step.sql, names))
@@ -173,6 +174,21 @@ class SparkEngine:
         finally:
             if context:
                 context.setLocalProperty("spark.jobGroup.id", None)
+
+    @contextmanager
+    def _short_plans(self) -> Iterator[None]:
+        """Spark writes out the whole plan, down to the log, whenever a stage ends, for a page that
+        hardly anybody opens: for the small last steps that takes as long as the work."""
+        conf, name = self._spark.conf, "spark.sql.maxPlanStringLength"
+        before = conf.get(name, None)
+        conf.set(name, _PLAN_LENGTH)
+        try:
+            yield
+        finally:
+            if before is None:
+                conf.unset(name)
+            else:
+                conf.set(name, before)
 
     # -- by day --------------------------------------------------------------------------------
 
