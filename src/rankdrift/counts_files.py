@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankdrift.counts import Counts
-from rankdrift.counts_table import FORMAT, read_table, table_sql, text
+from rankdrift.counts_reading import read_table
+from rankdrift.counts_table import FORMAT, table_sql, text
 from rankdrift.errors import BadCounts
 from rankdrift.files import cannot_write, replacing
 from rankdrift.propensities_files import KEY as PROPENSITIES

@@ -12,7 +12,8 @@ from typing import Any
 from rankdrift import __version__
 from rankdrift.counts import Counts
 from rankdrift.counts_files import read_metadata
-from rankdrift.counts_table import FORMAT, Told, read_table
+from rankdrift.counts_reading import read_table
+from rankdrift.counts_table import FORMAT, Told
 from rankdrift.engines import Day, Days, Engine, PartByPart, Progress
 from rankdrift.errors import BadCounts, BadLog, BadOption, Remark
 from rankdrift.files import remove_leftovers

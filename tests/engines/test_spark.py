@@ -86,6 +86,21 @@ def test_frames_tables_and_paths_are_one_and_views_of_the_user_survive(log):
     assert not spark._jsparkSession.sharedState().cacheManager().cachedData().nonEmpty()
 
 
+def test_settings_of_the_user_survive(log):
+    spark, name = session(), "spark.sql.maxPlanStringLength"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "123456")
+    try:
+        rankdrift.harvest(rankdrift.read_log(str(log), engine="spark", session=spark))
+        assert spark.conf.get(name) == "123456"
+        bad = rankdrift.read_log(str(log), engine="spark", session=spark, where="no_such = 1")
+        with pytest.raises(BadLog):
+            rankdrift.harvest(bad)
+        assert spark.conf.get(name) == "123456"
+    finally:
+        spark.conf.set(name, before)
+
+
 def test_errors_are_ours(log):
     spark = session()
     with pytest.raises(BadLog, match="--where"):

@@ -16,7 +16,7 @@ from unit.curve_example import hand
 
 from rankdrift.counts import ByRank, Comparisons, Counts, Held
 from rankdrift.counts_files import metadata, read_metadata
-from rankdrift.counts_table import read_table
+from rankdrift.counts_reading import read_table
 from rankdrift.errors import BadCounts, CannotWrite, Remark
 from rankdrift.funnel import Dropped, Funnel, Used
 

@@ -23,8 +23,9 @@ def facts(
     if len(paths) > MANY_FILES:
         return {}
     con.execute(
-        "CREATE TEMP TABLE rd_statistics AS SELECT file_name, path_in_schema, num_values,"
-        " stats_null_count, stats_min_value, stats_max_value FROM parquet_metadata($paths)"
+        "CREATE OR REPLACE TEMP TABLE rd_statistics AS SELECT file_name, path_in_schema,"
+        " num_values, stats_null_count, stats_min_value, stats_max_value"
+        " FROM parquet_metadata($paths)"
         " WHERE num_values > 0 AND path_in_schema IN (SELECT unnest($names))",
         {"paths": list(paths), "names": [column.name for column in columns]},
     )

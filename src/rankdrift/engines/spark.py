@@ -180,15 +180,16 @@ class SparkEngine:
         """Spark writes out the whole plan, down to the log, whenever a stage ends, for a page that
         hardly anybody opens: for the small last steps that takes as long as the work."""
         conf, name = self._spark.conf, "spark.sql.maxPlanStringLength"
-        before = conf.get(name, None)
-        conf.set(name, _PLAN_LENGTH)
+        try:
+            before = conf.get(name)
+            conf.set(name, _PLAN_LENGTH)
+        except PySparkException:  # a cluster may not let its users set it
+            yield
+            return
         try:
             yield
         finally:
-            if before is None:
-                conf.unset(name)
-            else:
-                conf.set(name, before)
+            conf.set(name, before)
 
     # -- by day --------------------------------------------------------------------------------
 

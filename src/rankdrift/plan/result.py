@@ -1,4 +1,4 @@
-"""From pairs to the table of counts, in the form that `counts_table` reads."""
+"""From pairs to the table of counts, in the form that `counts_table` describes."""
 
 from rankdrift.counts_table import MARK
 from rankdrift.plan import Planner, Step
