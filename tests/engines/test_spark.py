@@ -86,17 +86,24 @@ def test_frames_tables_and_paths_are_one_and_views_of_the_user_survive(log):
     assert not spark._jsparkSession.sharedState().cacheManager().cachedData().nonEmpty()
 
 
-def test_settings_of_the_user_survive(log):
+def test_settings_of_the_user_survive(log, monkeypatch):
     spark, name = session(), "spark.sql.maxPlanStringLength"
     before = spark.conf.get(name)
     spark.conf.set(name, "123456")
     try:
-        rankdrift.harvest(rankdrift.read_log(str(log), engine="spark", session=spark))
+        harvested = rankdrift.read_log(str(log), engine="spark", session=spark)
+        rankdrift.harvest(harvested)
         assert spark.conf.get(name) == "123456"
-        bad = rankdrift.read_log(str(log), engine="spark", session=spark, where="no_such = 1")
-        with pytest.raises(BadLog):
-            rankdrift.harvest(bad)
-        assert spark.conf.get(name) == "123456"
+        meanwhile = []
+
+        def interrupt(result):
+            meanwhile.append(spark.conf.get(name))
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("rankdrift.engines.spark._landed", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            rankdrift.harvest(harvested)
+        assert meanwhile == ["2000"] and spark.conf.get(name) == "123456"
     finally:
         spark.conf.set(name, before)
 
