@@ -21,7 +21,7 @@ from benchmarks import (
     rivals,
     spark,
 )
-from rankdrift.files import write_text
+from rankdrift.core.files import write_text
 
 RESULTS = Path(__file__).with_name("results.json")
 BENCHMARKS = {

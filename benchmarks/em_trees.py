@@ -15,9 +15,9 @@ import numpy as np
 
 from benchmarks.measure import show
 from rankdrift import Matrix, read_log, read_matrix
-from rankdrift.baselines import em_features
-from rankdrift.baselines.em_features import regression_em
-from rankdrift.baselines.strata import solve_factor
+from rankdrift.methods import em_features
+from rankdrift.methods.em_features import regression_em
+from rankdrift.methods.strata import solve_factor
 from rankdrift.simulate import market
 from tests.baselines.made import made
 

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks import measure
-from rankdrift.counts import Counts
-from rankdrift.estimation import Options, estimate, fit
-from rankdrift.likelihood import likelihood
-from rankdrift.maximise import Fit, maximise
+from rankdrift.counts.counts import Counts
+from rankdrift.estimation.covariance import bootstrap
+from rankdrift.estimation.fitting import Options, estimate, fit
+from rankdrift.estimation.likelihood import likelihood
+from rankdrift.estimation.newton import Fit, maximise
 from rankdrift.simulate.appendix_d import pairs
-from rankdrift.uncertainty import bootstrap
 
 PAIRS, RANKS = 40_000, 500
 ACCURACY = 1e-6  # of every log p, against the maximum itself: what each method must reach

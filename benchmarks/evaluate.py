@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from benchmarks import measure
-from rankdrift.matrix import Matrix
-from rankdrift.rank.evaluation import RANKS, evaluate
+from rankdrift.ranking.evaluation import RANKS, evaluate
+from rankdrift.ranking.matrix import Matrix
 
 QUERIES, SAMPLES, MODELS = 10_000, 1_000, 2
 CLICK_RATE = 0.05

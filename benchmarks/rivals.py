@@ -25,15 +25,21 @@ from benchmarks.logs import DATA
 from benchmarks.measure import run as run_alone
 from benchmarks.measure import show
 from rankdrift import Matrix, estimate, harvest, read_log, read_matrix
-from rankdrift.baselines.click_rates import ctr
-from rankdrift.baselines.collected import clicked_pairs, tally
-from rankdrift.baselines.em_features import Options, regression_em
-from rankdrift.baselines.em_pairs import em
-from rankdrift.baselines.experiments import experiment
-from rankdrift.baselines.harvested import _start, _strata, adjacent_chain, all_pairs, pivot_one
-from rankdrift.baselines.strata import climb, solve_factor
-from rankdrift.interventions import find_interventions
-from rankdrift.propensities import Propensities
+from rankdrift.methods.click_rates import ctr
+from rankdrift.methods.collected import clicked_pairs, tally
+from rankdrift.methods.em_features import Options, regression_em
+from rankdrift.methods.em_pairs import em
+from rankdrift.methods.experiments import experiment
+from rankdrift.methods.intervention_harvesting import (
+    _start,
+    _strata,
+    adjacent_chain,
+    all_pairs,
+    pivot_one,
+)
+from rankdrift.methods.interventions import find_interventions
+from rankdrift.methods.strata import climb, solve_factor
+from rankdrift.propensities.propensities import Propensities
 from rankdrift.simulate import market
 from tests.baselines.made import Made, made
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankdrift.counts import ByRank, Counts, Pairs
-from rankdrift.counts_arrays import shorten
-from rankdrift.funnel import Dropped, Funnel, Used
+from rankdrift.counts.counts import ByRank, Counts, Pairs
+from rankdrift.counts.funnel import Dropped, Funnel, Used
+from rankdrift.counts.tables import shorten
 
 UP_SHORT, DOWN_SHORT = 1, 3  # indices into DRIFTS; the long gap is the next one
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.accuracy import page
 from benchmarks.accuracy.scenarios import SCENARIOS
-from rankdrift.files import write_text
+from rankdrift.core.files import write_text
 
 RESULTS = Path(__file__).with_name("results.json")
 

@@ -17,7 +17,7 @@ chances. (For Poisson clicks it always is: Hahn, Econometric Theory 13, 1997.)
 
 import numpy as np
 
-from rankdrift.curves import curve as parse_curve
+from rankdrift.estimation.curves import curve as parse_curve
 from rankdrift.simulate.appendix_d import Recipe
 
 BATCHES = 24

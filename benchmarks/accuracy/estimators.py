@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankdrift.estimation import estimate
+from rankdrift.estimation.fitting import estimate
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ def click_rates(world) -> Found:
 
 def all_pairs(world) -> Found:
     """rankdrift's AllPairs, to its maximum, on pairs shown at two ranks, once at each."""
-    from rankdrift.baselines.harvested import all_pairs
-    from rankdrift.interventions import Interventions
+    from rankdrift.methods.intervention_harvesting import all_pairs
+    from rankdrift.methods.interventions import Interventions
 
     size, buckets = len(world.truth), 64
     here, there = world.rank.T - 1, world.rank.T[::-1] - 1  # each appearance, and its pair's other

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.accuracy.scenarios import SCENARIOS
-from rankdrift.files import write_text
+from rankdrift.core.files import write_text
 
 PAGE = Path(__file__).parents[2] / "docs" / "accuracy.md"
 BEGIN, END = "<!-- tables: made by python -m benchmarks.accuracy -->", "<!-- end of tables -->"

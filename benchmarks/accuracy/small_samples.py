@@ -21,8 +21,8 @@ import numpy as np
 from benchmarks import measure
 from benchmarks.accuracy.scenarios import SCENARIOS
 from benchmarks.accuracy.trials import BLOCKS
-from rankdrift.curves import curve as parse_curve
-from rankdrift.estimation import Options, fit
+from rankdrift.estimation.curves import curve as parse_curve
+from rankdrift.estimation.fitting import Options, fit
 from rankdrift.simulate import pairs
 from rankdrift.simulate.appendix_d import Recipe
 

@@ -12,8 +12,8 @@ import numpy as np
 from benchmarks.accuracy.bounds import centred_variance, information
 from benchmarks.accuracy.estimators import ESTIMATORS, Found
 from benchmarks.accuracy.scenarios import SCENARIOS
-from rankdrift.agreement import hotelling
-from rankdrift.errors import RankdriftError
+from rankdrift.core.errors import RankdriftError
+from rankdrift.estimation.agreement import hotelling
 
 BLOCKS = ((1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255), (256, 500))
 
@@ -68,7 +68,7 @@ def repeat(task: tuple[str, int]) -> dict[str, Any]:
             continue
         done[estimator] = judge(found, truth, time.process_time() - start)
     if scenario.diagnosed:
-        from rankdrift.diagnosis import diagnose
+        from rankdrift.diagnosis.diagnosing import diagnose
 
         checks = diagnose(world.counts).checks
         done["diagnose"] = [c.name for c in checks if c.verdict in ("caution", "serious")]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rankdrift.counts import Counts
+from rankdrift.counts.counts import Counts
 from rankdrift.simulate.counting import count_pairs
 
 UP_SHORT, DOWN_SHORT = 1, 3  # indices into DRIFTS; the long gap is the next one

@@ -7,33 +7,36 @@ used, so that ``import rankdrift`` costs next to nothing.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from rankdrift.core.moved import keep_old_names
+from rankdrift.core.version import __version__
+
+keep_old_names()
 
 _HOME = {
-    "read_log": "log",
-    "Log": "log",
-    "inspect": "inspection",
-    "Inspection": "inspection",
-    "harvest": "harvesting",
-    "harvest_by_day": "harvesting",
-    "Counts": "counts",
-    "merge": "counts",
-    "Funnel": "funnel",
-    "estimate": "estimation",
-    "Propensities": "propensities",
-    "read_matrix": "matrix_reading",
-    "Matrix": "matrix",
-    "train": "rank.training",
-    "Ranker": "rank.ranker",
-    "evaluate": "rank.evaluation",
-    "Comparison": "rank.comparison",
-    "export_training": "rank.exporting",
-    "diagnose": "diagnosis",
-    "compare": "comparing",
-    "make_report": "report.report_page",
-    "warehouse_sql": "warehouse",
-    "import_counts": "warehouse",
-    "RankdriftError": "errors",
+    "read_log": "log.log",
+    "Log": "log.log",
+    "inspect": "harvesting.inspection",
+    "Inspection": "harvesting.inspection",
+    "harvest": "harvesting.counting",
+    "harvest_by_day": "harvesting.counting",
+    "Counts": "counts.counts",
+    "merge": "counts.counts",
+    "Funnel": "counts.funnel",
+    "estimate": "estimation.fitting",
+    "Propensities": "propensities.propensities",
+    "read_matrix": "ranking.matrix_reading",
+    "Matrix": "ranking.matrix",
+    "train": "ranking.training",
+    "Ranker": "ranking.ranker",
+    "evaluate": "ranking.evaluation",
+    "Comparison": "ranking.comparison",
+    "export_training": "ranking.exporting",
+    "diagnose": "diagnosis.diagnosing",
+    "compare": "methods.comparing",
+    "make_report": "report.page.report",
+    "warehouse_sql": "harvesting.warehouse",
+    "import_counts": "harvesting.warehouse",
+    "RankdriftError": "core.errors",
 }
 __all__ = [
     "Comparison",
@@ -64,25 +67,25 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from rankdrift.comparing import compare
-    from rankdrift.counts import Counts, merge
-    from rankdrift.diagnosis import diagnose
-    from rankdrift.errors import RankdriftError
-    from rankdrift.estimation import estimate
-    from rankdrift.funnel import Funnel
-    from rankdrift.harvesting import harvest, harvest_by_day
-    from rankdrift.inspection import Inspection, inspect
-    from rankdrift.log import Log, read_log
-    from rankdrift.matrix import Matrix
-    from rankdrift.matrix_reading import read_matrix
-    from rankdrift.propensities import Propensities
-    from rankdrift.rank.comparison import Comparison
-    from rankdrift.rank.evaluation import evaluate
-    from rankdrift.rank.exporting import export_training
-    from rankdrift.rank.ranker import Ranker
-    from rankdrift.rank.training import train
-    from rankdrift.report.report_page import make_report
-    from rankdrift.warehouse import import_counts, warehouse_sql
+    from rankdrift.core.errors import RankdriftError
+    from rankdrift.counts.counts import Counts, merge
+    from rankdrift.counts.funnel import Funnel
+    from rankdrift.diagnosis.diagnosing import diagnose
+    from rankdrift.estimation.fitting import estimate
+    from rankdrift.harvesting.counting import harvest, harvest_by_day
+    from rankdrift.harvesting.inspection import Inspection, inspect
+    from rankdrift.harvesting.warehouse import import_counts, warehouse_sql
+    from rankdrift.log.log import Log, read_log
+    from rankdrift.methods.comparing import compare
+    from rankdrift.propensities.propensities import Propensities
+    from rankdrift.ranking.comparison import Comparison
+    from rankdrift.ranking.evaluation import evaluate
+    from rankdrift.ranking.exporting import export_training
+    from rankdrift.ranking.matrix import Matrix
+    from rankdrift.ranking.matrix_reading import read_matrix
+    from rankdrift.ranking.ranker import Ranker
+    from rankdrift.ranking.training import train
+    from rankdrift.report.page.report import make_report
 
 
 def __getattr__(name: str) -> Any:

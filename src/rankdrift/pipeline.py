@@ -6,17 +6,17 @@ log --harvest--> counts --estimate--> propensities --train--> ranker --evaluate-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rankdrift.counts import Counts
-from rankdrift.diagnosis import Diagnosis, diagnose
-from rankdrift.estimation import estimate
-from rankdrift.harvesting import harvest
-from rankdrift.log import Log
-from rankdrift.matrix_reading import read_matrix
-from rankdrift.propensities import Propensities
-from rankdrift.rank.comparison import Comparison
-from rankdrift.rank.evaluation import evaluate
-from rankdrift.rank.ranker import Ranker
-from rankdrift.rank.training import train
+from rankdrift.counts.counts import Counts
+from rankdrift.diagnosis.diagnosing import Diagnosis, diagnose
+from rankdrift.estimation.fitting import estimate
+from rankdrift.harvesting.counting import harvest
+from rankdrift.log.log import Log
+from rankdrift.propensities.propensities import Propensities
+from rankdrift.ranking.comparison import Comparison
+from rankdrift.ranking.evaluation import evaluate
+from rankdrift.ranking.matrix_reading import read_matrix
+from rankdrift.ranking.ranker import Ranker
+from rankdrift.ranking.training import train
 
 
 @dataclass(frozen=True)

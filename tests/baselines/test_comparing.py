@@ -12,10 +12,10 @@ from rich.console import Console
 
 import rankdrift
 from rankdrift.cli import run
-from rankdrift.comparing import METHODS, compare
-from rankdrift.disagreement import AGREE, DIFFER, UNSURE, Estimate, meaning, measure
-from rankdrift.errors import BadOption, MissingColumns, NoUsablePairs
-from rankdrift.report.comparison_text import comparison_report
+from rankdrift.core.errors import BadOption, MissingColumns, NoUsablePairs
+from rankdrift.methods.comparing import METHODS, compare
+from rankdrift.methods.distance import AGREE, DIFFER, UNSURE, Estimate, meaning, measure
+from rankdrift.report.terminal.methods import comparison_report
 
 METHODS_HERE = ["loglog", "direct", "all-pairs", "ctr", "experiment", "em-pairs"]
 

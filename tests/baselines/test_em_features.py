@@ -5,9 +5,15 @@ import pytest
 from baselines.made import made
 
 from rankdrift import Matrix
-from rankdrift.baselines.em_features import bucket_weights, regression_em
-from rankdrift.errors import BadOption, MissingColumns, NotConverged, NotIdentified, NoUsablePairs
-from rankdrift.matrix_reading import read_matrix
+from rankdrift.core.errors import (
+    BadOption,
+    MissingColumns,
+    NotConverged,
+    NotIdentified,
+    NoUsablePairs,
+)
+from rankdrift.methods.em_features import bucket_weights, regression_em
+from rankdrift.ranking.matrix_reading import read_matrix
 
 QUICK = {"bootstrap": 0, "threads": 1, "leaves": 4, "trees": 5}
 

@@ -5,10 +5,10 @@ import pytest
 from baselines.made import Made, made
 from worlds import simulate
 
-from rankdrift.baselines.click_rates import ctr
-from rankdrift.baselines.collected import Tally, tally
-from rankdrift.baselines.experiments import experiment, swaps
-from rankdrift.errors import BadOption, MissingColumns, NotIdentified, NoUsablePairs
+from rankdrift.core.errors import BadOption, MissingColumns, NotIdentified, NoUsablePairs
+from rankdrift.methods.click_rates import ctr
+from rankdrift.methods.collected import Tally, tally
+from rankdrift.methods.experiments import experiment, swaps
 
 SHOWN = np.array([[100, 80, 50], [60, 90, 40], [50, 50, 50]])
 CLICKS = np.array([[20, 8, 3], [9, 12, 0], [11, 3, 2]])

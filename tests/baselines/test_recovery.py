@@ -9,15 +9,15 @@ from baselines.made import made, off
 from recovery.check import Case, check_recovery
 from worlds import power, simulate
 
-from rankdrift.baselines.click_rates import ctr
-from rankdrift.baselines.collected import clicked_pairs, tally
-from rankdrift.baselines.em_features import regression_em
-from rankdrift.baselines.em_pairs import em
-from rankdrift.baselines.experiments import experiment, swaps
-from rankdrift.baselines.harvested import adjacent_chain, all_pairs, pivot_one
-from rankdrift.baselines.ratio import ratio
-from rankdrift.interventions import find_interventions
-from rankdrift.matrix_reading import read_matrix
+from rankdrift.methods.click_rates import ctr
+from rankdrift.methods.collected import clicked_pairs, tally
+from rankdrift.methods.em_features import regression_em
+from rankdrift.methods.em_pairs import em
+from rankdrift.methods.experiments import experiment, swaps
+from rankdrift.methods.intervention_harvesting import adjacent_chain, all_pairs, pivot_one
+from rankdrift.methods.interventions import find_interventions
+from rankdrift.methods.ratio import ratio
+from rankdrift.ranking.matrix_reading import read_matrix
 
 # Nine ranks, each by itself: a curve that is right is this far off once in 500 times.
 FAR = 3.6

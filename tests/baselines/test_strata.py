@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from rankdrift.baselines import strata
-from rankdrift.baselines.strata import Strata, climb, leave_out_buckets, solve_factor
-from rankdrift.errors import NotConverged
+from rankdrift.core.errors import NotConverged
+from rankdrift.methods import strata
+from rankdrift.methods.strata import Strata, climb, leave_out_buckets, solve_factor
 
 RANKS = 5
 # EM is this close after 6,000 steps; Newton is at the top.

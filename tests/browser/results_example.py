@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 from worlds import power, simulate
 
-from rankdrift.comparing import CurveComparison
-from rankdrift.disagreement import Estimate, measure
-from rankdrift.estimation import estimate
-from rankdrift.rank.comparison import AtRank, Comparison, Improvement
+from rankdrift.estimation.fitting import estimate
+from rankdrift.methods.comparing import CurveComparison
+from rankdrift.methods.distance import Estimate, measure
+from rankdrift.ranking.comparison import AtRank, Comparison, Improvement
 
 EVIL = "<script>alert(1)</script>"
 RANKS = 30

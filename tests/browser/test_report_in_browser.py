@@ -11,8 +11,8 @@ from browser.results_example import EVIL, RANKS, every, made
 from playwright.sync_api import sync_playwright
 from unit.curve_example import hand
 
-from rankdrift.report.report_page import make_report
-from rankdrift.report.words import figure
+from rankdrift.core.words import figure
+from rankdrift.report.page.report import make_report
 
 pytestmark = pytest.mark.xdist_group("browser")
 WIDE, PHONE = 1280, 390

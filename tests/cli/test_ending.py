@@ -62,8 +62,8 @@ def test_a_place_that_cannot_be_written_is_found_before_the_work(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
-    monkeypatch.setattr("rankdrift.harvesting.harvest", _never)
-    monkeypatch.setattr("rankdrift.inspection.inspect", _never)
+    monkeypatch.setattr("rankdrift.harvesting.counting.harvest", _never)
+    monkeypatch.setattr("rankdrift.harvesting.inspection.inspect", _never)
     for words in (["harvest", log, "-o", place], ["inspect", log, "--html", place]):
         done = rankdrift(*words)
         assert done.code == 2
@@ -76,7 +76,7 @@ def _never(*args, **options):
 
 
 def test_a_folder_that_cannot_be_written(rankdrift, log, tmp_path, monkeypatch):
-    monkeypatch.setattr("rankdrift.harvesting.harvest_by_day", _never)
+    monkeypatch.setattr("rankdrift.harvesting.counting.harvest_by_day", _never)
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", tmp_path / "days.parquet"):
         done = rankdrift("harvest", log, "--by", "day", "-o", place)

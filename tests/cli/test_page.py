@@ -8,7 +8,7 @@ import pytest
 
 from rankdrift import inspect, read_log
 from rankdrift.report.blocks import rank_blocks
-from rankdrift.report.html import inspection_page
+from rankdrift.report.page.inspection import inspection_page
 
 VOID = {"meta"}
 EVIL = "<script>alert(1)</script>\"'><img src=http://evil.example/x onerror=alert(2)>"

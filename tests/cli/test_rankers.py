@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rank.clicklogs import curve, frame, power
 
-from rankdrift.errors import BadOption
+from rankdrift.core.errors import BadOption
 from rankdrift.reproduce.table import SIZES
 
 

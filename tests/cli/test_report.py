@@ -8,7 +8,7 @@ import pytest
 from browser.results_example import EVIL, made
 
 from rankdrift import Counts
-from rankdrift.diagnosis import diagnose
+from rankdrift.diagnosis.diagnosing import diagnose
 
 
 @pytest.fixture

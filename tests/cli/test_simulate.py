@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from rankdrift import Propensities
-from rankdrift.counts import Counts
+from rankdrift.counts.counts import Counts
 
 
 def test_market(rankdrift, tmp_path):

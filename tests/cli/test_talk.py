@@ -13,7 +13,7 @@ from rank.clicklogs import frame
 
 from rankdrift import Counts
 from rankdrift.cli.screen import Screen
-from rankdrift.report.words import percent, printable, share
+from rankdrift.core.words import percent, printable, share
 
 ANSI = re.compile(r"\x1b")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")

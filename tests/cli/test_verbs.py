@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from rankdrift import Counts, harvest, merge, read_log
 from rankdrift.cli import VERBS
 from rankdrift.cli import rankdrift as group
-from rankdrift.errors import RankdriftError
+from rankdrift.core.errors import RankdriftError
 
 COUNTS_KEYS = {"file", "counts", "funnel"}
 
@@ -144,7 +144,7 @@ def test_merge_reads_one_file_after_another(rankdrift, log, tmp_path, monkeypatc
         lazy.append(iter(parts) is parts)
         return merge(parts)
 
-    monkeypatch.setattr("rankdrift.counts.merge", peek)
+    monkeypatch.setattr("rankdrift.counts.counts.merge", peek)
     assert rankdrift("merge", tmp_path / "days", "-o", tmp_path / "sum.parquet").code == 0
     assert lazy == [True]
 

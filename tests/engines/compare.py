@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet
 from oracle.harvest_oracle import tally
 
-from rankdrift.harvesting import harvest
-from rankdrift.log import read_log
+from rankdrift.harvesting.counting import harvest
+from rankdrift.log.log import read_log
 
 QUERIES = ("red shoes", "blue hat", "  padded ", "it's", "ünï çödé", "a|b")
 ODD_SEGMENTS = (None, "", "~", "~~", "~web", "web", " ", "NULL", 'a,"b"')

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 from engines.compare import random_log, write_parquet
 
-from rankdrift.errors import BadLog, BadOption, MissingColumns, RankdriftError, Remark
-from rankdrift.harvesting import harvest, harvest_by_day
-from rankdrift.log import read_log
+from rankdrift.core.errors import BadLog, BadOption, MissingColumns, RankdriftError, Remark
+from rankdrift.harvesting.counting import harvest, harvest_by_day
+from rankdrift.log.log import read_log
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ import pytest
 from engines.compare import assert_same, random_log, with_holes, write_parquet
 from oracle.harvest_oracle import from_events, from_lists, tally
 
-from rankdrift import harvesting
-from rankdrift.counts import Counts, merge
-from rankdrift.counts_files import read_metadata
-from rankdrift.engines.duckdb import DuckdbEngine
-from rankdrift.engines.duckdb_days import DuckdbDays
-from rankdrift.harvesting import harvest, harvest_by_day
-from rankdrift.log import read_log
+from rankdrift.counts.counts import Counts, merge
+from rankdrift.counts.file import read_metadata
+from rankdrift.harvesting import counting as harvesting
+from rankdrift.harvesting.counting import harvest, harvest_by_day
+from rankdrift.log.engines.duckdb.days import DuckdbDays
+from rankdrift.log.engines.duckdb.engine import DuckdbEngine
+from rankdrift.log.log import read_log
 
 UTC = datetime.UTC
 

@@ -27,7 +27,7 @@ from engines.compare import (
 )
 from oracle.harvest_oracle import from_events, from_lists, tally
 
-from rankdrift.harvesting import harvest
+from rankdrift.harvesting.counting import harvest
 
 UTC = datetime.UTC
 

@@ -9,10 +9,10 @@ pytest.importorskip("pyspark", reason="needs the extra `spark`")
 from engines.compare import Harness, random_log, with_holes, write_parquet
 from engines.spark_session import session
 
-from rankdrift.baselines.collected import clicked_pairs, tally
-from rankdrift.baselines.experiments import swaps
-from rankdrift.interventions import find_interventions
-from rankdrift.matrix_reading import read_matrix
+from rankdrift.methods.collected import clicked_pairs, tally
+from rankdrift.methods.experiments import swaps
+from rankdrift.methods.interventions import find_interventions
+from rankdrift.ranking.matrix_reading import read_matrix
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

@@ -14,7 +14,7 @@ import duckdb
 from engines.spark_session import session
 
 import rankdrift
-from rankdrift.errors import BadLog, BadOption
+from rankdrift.core.errors import BadLog, BadOption
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -100,7 +100,7 @@ def test_settings_of_the_user_survive(log, monkeypatch):
             meanwhile.append(spark.conf.get(name))
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("rankdrift.engines.spark._landed", interrupt)
+        monkeypatch.setattr("rankdrift.log.engines.spark._landed", interrupt)
         with pytest.raises(KeyboardInterrupt):
             rankdrift.harvest(harvested)
         assert meanwhile == ["2000"] and spark.conf.get(name) == "123456"

@@ -6,11 +6,11 @@ import sqlglot
 from engines.compare import ODD_SEGMENTS, assert_same, random_log, with_holes, write_parquet
 from oracle.harvest_oracle import tally
 
-from rankdrift.counts import Counts
-from rankdrift.dialects import DIALECTS
-from rankdrift.errors import BadCounts, Remark
-from rankdrift.log import read_log
-from rankdrift.warehouse import import_counts, warehouse_sql
+from rankdrift.core.dialects import DIALECTS
+from rankdrift.core.errors import BadCounts, Remark
+from rankdrift.counts.counts import Counts
+from rankdrift.harvesting.warehouse import import_counts, warehouse_sql
+from rankdrift.log.log import read_log
 
 LAYOUTS = {
     "long": {"rank": "rank", "click": "click", "search": "sid", "day": "on", "time": "at"},

@@ -9,11 +9,8 @@ import pytest
 from statsmodels.discrete.conditional_models import ConditionalLogit
 from worlds import listed, power, simulate
 
-from rankdrift import leaving_out as together
-from rankdrift.estimation import Options, estimate, fit
-from rankdrift.maximise import LEFT, left_by, maximise
-from rankdrift.propensities import t_quantile
-from rankdrift.uncertainty import (
+from rankdrift.estimation import jackknife as together
+from rankdrift.estimation.covariance import (
     ALONE,
     bootstrap,
     bucket_covariance,
@@ -24,6 +21,9 @@ from rankdrift.uncertainty import (
     simultaneous_quantile,
     spread_of,
 )
+from rankdrift.estimation.fitting import Options, estimate, fit
+from rankdrift.estimation.newton import LEFT, left_by, maximise
+from rankdrift.propensities.propensities import t_quantile
 
 SAME_LIKELIHOOD = 1e-9  # rounding
 # Ours is exact to CLOSED; what remains is where the other optimisers stop, BFGS the soonest.

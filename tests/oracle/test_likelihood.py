@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from worlds import listed, simulate
 
-from rankdrift.likelihood import is_plain, likelihood, shares
+from rankdrift.estimation.likelihood import is_plain, likelihood, shares
 
 ROUNDING = 1e-10  # sums of some thousand doubles of order 1, in another order
 STEP = 1e-5

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from rankdrift.counts import UNIT, ByRank, Comparisons, Counts, Held, Pairs, merge
-from rankdrift.funnel import Dropped, Funnel, Used
+from rankdrift.counts.counts import UNIT, ByRank, Comparisons, Counts, Held, Pairs, merge
+from rankdrift.counts.funnel import Dropped, Funnel, Used
 
 RANKS = [1, 2, 3, 5, 40, 90_000, 1_000_000]  # wide enough that a row is several 64-bit words
 MAX_RANK = RANKS[-1]

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import dips, listed, power, simulate
 
-from rankdrift.counts import merge
-from rankdrift.errors import (
+from rankdrift.core.errors import (
     BadOption,
     NotConverged,
     NotIdentified,
@@ -17,8 +16,9 @@ from rankdrift.errors import (
     RankdriftError,
     Remark,
 )
-from rankdrift.estimation import Options, estimate, fit
-from rankdrift.funnel import Funnel
+from rankdrift.counts.counts import merge
+from rankdrift.counts.funnel import Funnel
+from rankdrift.estimation.fitting import Options, estimate, fit
 
 EXACT = 1e-8  # the same numbers summed in another order, through one Newton iteration
 RANKS = (1, 2, 3, 5, 8)

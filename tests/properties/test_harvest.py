@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle.harvest_oracle import read_day, tally
 
-from rankdrift.counts import Counts, merge
-from rankdrift.harvesting import harvest, harvest_by_day
-from rankdrift.log import read_log
+from rankdrift.counts.counts import Counts, merge
+from rankdrift.harvesting.counting import harvest, harvest_by_day
+from rankdrift.log.log import read_log
 
 # Few values, so that pairs meet; everything is text, as it comes from a careless export.
 RANKS = ("1", "2", "3", " 4", "5.0", "9", "-1", "2.5", "x", "", None)
@@ -70,7 +70,7 @@ few = settings(max_examples=6, deadline=None)
 @pytest.fixture(scope="module", autouse=True)
 def _no_probe():
     """The look at the first rows refuses logs as odd as these; that is not tested here."""
-    with mock.patch("rankdrift.harvesting.probe"):
+    with mock.patch("rankdrift.harvesting.counting.probe"):
         yield
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from rankdrift.matrix import Matrix
-from rankdrift.propensities import Propensities
+from rankdrift.propensities.propensities import Propensities
+from rankdrift.ranking.matrix import Matrix
 
 
 def power(n, slope=0.7):

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from rankdrift.errors import BadOption
-from rankdrift.rank.auc import auc, draw, sort
+from rankdrift.core.errors import BadOption
+from rankdrift.ranking.auc import auc, draw, sort
 
 # Both add up some hundred products of doubles, in another order.
 ROUNDING = 1e-12

@@ -10,10 +10,10 @@ from rank.clicklogs import curve, frame, matrix, power
 from sklearn.metrics import ndcg_score, roc_auc_score
 
 from rankdrift import evaluate, read_log, train
-from rankdrift.errors import BadLog, BadOption
-from rankdrift.matrix import Matrix
-from rankdrift.rank.evaluation import CHUNK
-from rankdrift.rank.measures import measures, new_ranks
+from rankdrift.core.errors import BadLog, BadOption
+from rankdrift.ranking.evaluation import CHUNK
+from rankdrift.ranking.matrix import Matrix
+from rankdrift.ranking.measures import measures, new_ranks
 
 ROUNDING = 1e-12
 RANKS = (1, 2, 4, 8)

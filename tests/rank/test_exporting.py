@@ -11,8 +11,8 @@ from rank.clicklogs import curve, frame, matrix, power
 from sklearn.datasets import load_svmlight_file
 
 from rankdrift import export_training, read_log, train
-from rankdrift.errors import BadOption
-from rankdrift.rank.gains import weigh
+from rankdrift.core.errors import BadOption
+from rankdrift.ranking.gains import weigh
 
 P = curve(power(12))
 # Files hold the shortest text that reads back as the same 32-bit number, so that only

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from rank.clicklogs import frame, matrix, power
 
-from rankdrift.errors import BadLog, BadOption
-from rankdrift.matrix import Matrix
-from rankdrift.rank.auc import auc
+from rankdrift.core.errors import BadLog, BadOption
+from rankdrift.ranking.auc import auc
+from rankdrift.ranking.matrix import Matrix
 from rankdrift.reproduce.fixed_ranks import expected_auc, slopes
 from rankdrift.reproduce.real_features import as_text, judge, read_svmlight, reproduce_real
 from rankdrift.reproduce.table import (

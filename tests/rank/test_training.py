@@ -11,14 +11,14 @@ from rank.brute_force import ideal, lambdas
 from rank.clicklogs import curve, frame, matrix, power
 
 from rankdrift import read_log
-from rankdrift.errors import BadLog, BadOption, MissingExtra, NotIdentified
-from rankdrift.matrix import Matrix
-from rankdrift.rank import ranker as ranker_module
-from rankdrift.rank import training
-from rankdrift.rank.gains import fingerprint, ideal_dcg, weigh
-from rankdrift.rank.measures import measures
-from rankdrift.rank.ranker import SKETCH, Ranker, plain_names, shared_queries, sketch
-from rankdrift.rank.training import train
+from rankdrift.core.errors import BadLog, BadOption, MissingExtra, NotIdentified
+from rankdrift.ranking import ranker as ranker_module
+from rankdrift.ranking import training
+from rankdrift.ranking.gains import fingerprint, ideal_dcg, weigh
+from rankdrift.ranking.matrix import Matrix
+from rankdrift.ranking.measures import measures
+from rankdrift.ranking.ranker import SKETCH, Ranker, plain_names, shared_queries, sketch
+from rankdrift.ranking.training import train
 
 # LightGBM keeps lambdas and histograms in 32 bits and reads the logistic function from a table;
 # XGBoost rounds gradients to 32 bits.
@@ -414,7 +414,7 @@ def test_training_queries_are_known_from_few_hashes():
 
 
 def test_names_that_libraries_refuse_are_made_plain():
-    from rankdrift.matrix import Feature
+    from rankdrift.ranking.matrix import Feature
 
     names = plain_names([Feature(n) for n in ("a:b", "a,b", "a b", "ü", "[", "")])
     assert names == ["a_b", "a_b_", "a_b__", "ü", "_", "__"]

@@ -7,8 +7,8 @@ import pytest
 from recovery.check import Case, check_recovery
 
 from rankdrift import estimate
-from rankdrift.baselines.click_rates import ctr
-from rankdrift.baselines.ratio import ratio
+from rankdrift.methods.click_rates import ctr
+from rankdrift.methods.ratio import ratio
 from rankdrift.simulate import pairs
 
 SEEDS = 16

@@ -1,8 +1,8 @@
 """Counts written down by hand."""
 
-from rankdrift.counts import UNIT, ByRank, Comparisons, Counts, Held
-from rankdrift.counts import Pairs as AllPairs
-from rankdrift.funnel import Dropped, Funnel, Used
+from rankdrift.counts.counts import UNIT, ByRank, Comparisons, Counts, Held
+from rankdrift.counts.counts import Pairs as AllPairs
+from rankdrift.counts.funnel import Dropped, Funnel, Used
 
 META = {"buckets": 64, "max_rank": 500, "max_shown": 4}
 

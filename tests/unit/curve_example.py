@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rankdrift.counts import ByRank, Comparisons, Counts, Pairs
-from rankdrift.funnel import Funnel, Used
-from rankdrift.propensities import Propensities
-from rankdrift.segments import Difference
+from rankdrift.counts.counts import ByRank, Comparisons, Counts, Pairs
+from rankdrift.counts.funnel import Funnel, Used
+from rankdrift.estimation.segments import Difference
+from rankdrift.propensities.propensities import Propensities
 
 DEVICES = (("web",), (None,), ("a/b\\",))
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rankdrift import harvest, read_log
-from rankdrift.errors import BadOption
-from rankdrift.likelihood import likelihood
+from rankdrift.core.errors import BadOption
+from rankdrift.estimation.likelihood import likelihood
 from rankdrift.simulate import inverse_log, pairs, pairs_log
 
 # Clicks counted in two runs differ by chance: relative deviations as of Poisson numbers.

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from unit.curve_example import by_device, hand, small_counts
 
-from rankdrift.errors import BadOption
-from rankdrift.estimation import estimate
-from rankdrift.report.charts import BLACK, COLOURS, Figure, curve_chart
+from rankdrift.charts.curve import BLACK, COLOURS, Figure, curve_chart
+from rankdrift.core.errors import BadOption
+from rankdrift.estimation.fitting import estimate
 
 
 def spec(p, **options):

@@ -1,7 +1,7 @@
 import pytest
 
-from rankdrift.columns import NEEDED, OPTIONAL, SYNONYMS, Column, Roles, assign, guess, plain
-from rankdrift.errors import BadOption, MissingColumns
+from rankdrift.core.errors import BadOption, MissingColumns
+from rankdrift.log.columns import NEEDED, OPTIONAL, SYNONYMS, Column, Roles, assign, guess, plain
 
 
 def columns(**kinds):

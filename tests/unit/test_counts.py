@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from unit.counts_example import META, Pairs, by_device, example, with_comparisons
 
-from rankdrift import counts as counts_module
-from rankdrift.counts import ByRank, Comparisons, Counts, Held, merge
-from rankdrift.counts import Pairs as AllPairs
-from rankdrift.counts_arrays import spell_out
-from rankdrift.errors import BadCounts, BadOption
-from rankdrift.funnel import Funnel, Used
+from rankdrift.core.errors import BadCounts, BadOption
+from rankdrift.counts import counts as counts_module
+from rankdrift.counts.counts import ByRank, Comparisons, Counts, Held, merge
+from rankdrift.counts.counts import Pairs as AllPairs
+from rankdrift.counts.funnel import Funnel, Used
+from rankdrift.counts.tables import spell_out
 
 # The arrays
 

@@ -14,11 +14,11 @@ import pytest
 from unit.counts_example import META, Pairs, by_device, example, with_comparisons
 from unit.curve_example import hand
 
-from rankdrift.counts import ByRank, Comparisons, Counts, Held
-from rankdrift.counts_files import metadata, read_metadata
-from rankdrift.counts_reading import read_table
-from rankdrift.errors import BadCounts, CannotWrite, Remark
-from rankdrift.funnel import Dropped, Funnel, Used
+from rankdrift.core.errors import BadCounts, CannotWrite, Remark
+from rankdrift.counts.counts import ByRank, Comparisons, Counts, Held
+from rankdrift.counts.file import metadata, read_metadata
+from rankdrift.counts.funnel import Dropped, Funnel, Used
+from rankdrift.counts.reading import read_table
 
 # The file
 
@@ -343,7 +343,7 @@ def test_a_full_disk_leaves_the_old_counts(tmp_path):
     code = """
         import resource, sys
         from rankdrift.counts import Counts
-        from rankdrift.errors import CannotWrite
+        from rankdrift.core.errors import CannotWrite
         counts = Counts.load(sys.argv[1])
         resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
         try:

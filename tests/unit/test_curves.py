@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from rankdrift.curves import PAPER_KNOTS, Curve, Part, curve, hats
-from rankdrift.errors import BadOption
+from rankdrift.core.errors import BadOption
+from rankdrift.estimation.curves import PAPER_KNOTS, Curve, Part, curve, hats
 
 ROUNDING = 1e-12
 

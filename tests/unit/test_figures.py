@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rankdrift import estimate
-from rankdrift.baselines import em_features
-from rankdrift.errors import NotConverged
+from rankdrift.core.errors import NotConverged
+from rankdrift.methods import em_features
 from rankdrift.reproduce import platforms, simulation
 from rankdrift.reproduce.drawing import error_of, line_of, panel, save, true_line
 from rankdrift.simulate import pairs

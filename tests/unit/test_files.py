@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rankdrift.errors import CannotWrite
-from rankdrift.files import remove_leftovers, replacing, write_text
+from rankdrift.core.errors import CannotWrite
+from rankdrift.core.files import remove_leftovers, replacing, write_text
 
 
 def names(directory):
@@ -123,8 +123,8 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     run = python(
         """
         import resource, sys
-        from rankdrift.errors import CannotWrite
-        from rankdrift.files import write_text
+        from rankdrift.core.errors import CannotWrite
+        from rankdrift.core.files import write_text
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
         try:
             write_text(sys.argv[1], "x" * 100_000)
@@ -146,7 +146,7 @@ def test_a_killed_run_leaves_the_old_file_and_its_leftover_goes_next_time(tmp_pa
     run = python(
         """
         import sys, time
-        from rankdrift.files import replacing
+        from rankdrift.core.files import replacing
         with replacing(sys.argv[1]) as part:
             part.write_text("half of the new")
             print("writing", flush=True)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from rankdrift.errors import BadCounts, did_you_mean
-from rankdrift.funnel import NOTES, REASONS, Dropped, Funnel, Used
+from rankdrift.core.errors import BadCounts, did_you_mean
+from rankdrift.counts.funnel import NOTES, REASONS, Dropped, Funnel, Used
 
 MONDAY = Funnel(
     rows=100,

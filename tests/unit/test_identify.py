@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rankdrift.identify import connect
+from rankdrift.counts.connection import connect
 
 
 def reached(edges, start):

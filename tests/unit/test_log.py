@@ -3,9 +3,9 @@ import json
 import pyarrow as pa
 import pytest
 
-from rankdrift.errors import BadOption, RankdriftError
-from rankdrift.log import Log, read_log
-from rankdrift.reading import Rules
+from rankdrift.core.errors import BadOption, RankdriftError
+from rankdrift.log.log import Log, read_log
+from rankdrift.log.sql.values import Rules
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankdrift import estimate, harvest, read_log
-from rankdrift.errors import BadOption
+from rankdrift.core.errors import BadOption
 from rankdrift.simulate.marketplace import NAMES, SHUFFLED, market, steady
 
 SMALL = {"rows": 60_000, "days": 2, "queries": 40}

@@ -7,9 +7,9 @@ import pytest
 from rank.clicklogs import frame, matrix
 
 from rankdrift import read_log, read_matrix
-from rankdrift.errors import BadLog, BadOption, MissingColumns
-from rankdrift.matrix import Feature, Matrix, key_of
-from rankdrift.matrix_reading import matrix_bytes
+from rankdrift.core.errors import BadLog, BadOption, MissingColumns
+from rankdrift.ranking.matrix import Feature, Matrix, key_of
+from rankdrift.ranking.matrix_reading import matrix_bytes
 
 
 @pytest.fixture(scope="module")

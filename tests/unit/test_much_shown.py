@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from unit.counts_example import Pairs, example, with_comparisons
 
-from rankdrift.counts import UNIT, ByRank, Comparisons, Counts, Held
-from rankdrift.errors import BadCounts
-from rankdrift.funnel import Funnel, Used
+from rankdrift.core.errors import BadCounts
+from rankdrift.counts.counts import UNIT, ByRank, Comparisons, Counts, Held
+from rankdrift.counts.funnel import Funnel, Used
 
 
 def test_a_long_pair_becomes_comparisons_by_the_rule():

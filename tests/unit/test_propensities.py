@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from unit.curve_example import DEVICES, by_device, hand, small_counts
 from worlds import listed
 
-from rankdrift.counts import Counts, Held
-from rankdrift.errors import BadCounts, BadOption, BadPropensities, NotIdentified
-from rankdrift.estimation import estimate
-from rankdrift.propensities import Propensities
-from rankdrift.propensities_csv import label, parse_label
+from rankdrift.core.errors import BadCounts, BadOption, BadPropensities, NotIdentified
+from rankdrift.counts.counts import Counts, Held
+from rankdrift.estimation.fitting import estimate
+from rankdrift.propensities.csv import label, parse_label
+from rankdrift.propensities.propensities import Propensities
 
 NORMAL_95 = 1.959963984540054  # scipy.special.ndtri(0.975)
 T7_95 = 2.364624251592785  # scipy.special.stdtrit(7, 0.975)

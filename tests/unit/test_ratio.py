@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from worlds import listed, power, simulate
 
-from rankdrift.baselines.ratio import ENOUGH_CLICKS, ratio
-from rankdrift.errors import BadOption, NotIdentified
-from rankdrift.estimation import estimate
-from rankdrift.propensities import Interval, t_quantile
+from rankdrift.core.errors import BadOption, NotIdentified
+from rankdrift.estimation.fitting import estimate
+from rankdrift.methods.ratio import ENOUGH_CLICKS, ratio
+from rankdrift.propensities.propensities import Interval, t_quantile
 
 ROUNDING = 1e-12
 DOWN, UP = ((1, 1), (2, 0)), ((1, 0), (2, 1))

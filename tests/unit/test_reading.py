@@ -5,10 +5,10 @@ from functools import cache
 import duckdb
 import pytest
 
-from rankdrift import reading
-from rankdrift.columns import Column
-from rankdrift.dialects import DUCKDB
-from rankdrift.reading import Rules
+from rankdrift.core.dialects import DUCKDB
+from rankdrift.log.columns import Column
+from rankdrift.log.sql import values as reading
+from rankdrift.log.sql.values import Rules
 
 
 @cache

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankdrift import estimate
-from rankdrift.errors import BadOption, NoUsablePairs
+from rankdrift.core.errors import BadOption, NoUsablePairs
 from rankdrift.simulate import like, pairs
 from rankdrift.simulate.replay import Design
 

@@ -13,20 +13,20 @@ from browser.results_example import EVIL, RANKS, every, made
 from unit.curve_example import by_device, hand, small_counts
 from worlds import listed, power, simulate
 
-from rankdrift.diagnosis import diagnose
-from rankdrift.errors import BadCounts, BadOption, BadPropensities
-from rankdrift.estimation import estimate
-from rankdrift.rank.comparison import AtRank, Comparison
-from rankdrift.rank.gains import ideal_dcg
-from rankdrift.rank.ranker import Ranker
-from rankdrift.rank.trees import xgboost_params
-from rankdrift.report.curve_svg import BOTTOM, LEFT, RIGHT, TOP, Axis, curve_picture
-from rankdrift.report.report_page import make_report
+from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
+from rankdrift.core.words import figure
+from rankdrift.diagnosis.diagnosing import diagnose
+from rankdrift.estimation.fitting import estimate
+from rankdrift.ranking.backends import xgboost_params
+from rankdrift.ranking.comparison import AtRank, Comparison
+from rankdrift.ranking.gains import ideal_dcg
+from rankdrift.ranking.ranker import Ranker
+from rankdrift.report.page.curve_svg import BOTTOM, LEFT, RIGHT, TOP, Axis, curve_picture
+from rankdrift.report.page.report import make_report
+from rankdrift.report.page.series import all_series
+from rankdrift.report.page.snippets import snippets
+from rankdrift.report.page.support import clicks_to_weigh, support_by_rank
 from rankdrift.report.results import COUNTS, CURVE, DIAGNOSIS, METHODS, RANKERS, TRUTH, gather
-from rankdrift.report.series import all_series
-from rankdrift.report.snippets import snippets
-from rankdrift.report.support import clicks_to_weigh, support_by_rank
-from rankdrift.report.words import figure
 
 SECTIONS = {"curve", "checks", "support", "funnel", "methods", "rankers", "use", "provenance"}
 

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from browser.results_example import EVIL, made
 
-from rankdrift.counts import Counts
-from rankdrift.diagnosis import Check, Diagnosis, diagnose
-from rankdrift.errors import BadOption
-from rankdrift.funnel import Dropped, Funnel, Used
-from rankdrift.inspection import Inspection
-from rankdrift.propensities import Propensities
-from rankdrift.rank.comparison import Comparison
-from rankdrift.rank.ranker import Ranker
-from rankdrift.report.charts import COLOURS, Figure
-from rankdrift.report.checks_chart import MOST_FEATURES, checks_chart, importance_chart
-from rankdrift.report.counts_chart import funnel_chart, rates_chart
+from rankdrift.charts.checks import MOST_FEATURES, checks_chart, importance_chart
+from rankdrift.charts.counts import funnel_chart, rates_chart
+from rankdrift.charts.curve import COLOURS, Figure
+from rankdrift.core.errors import BadOption
+from rankdrift.counts.counts import Counts
+from rankdrift.counts.funnel import Dropped, Funnel, Used
+from rankdrift.diagnosis.diagnosing import Check, Diagnosis, diagnose
+from rankdrift.harvesting.inspection import Inspection
+from rankdrift.propensities.propensities import Propensities
+from rankdrift.ranking.comparison import Comparison
+from rankdrift.ranking.ranker import Ranker
 from rankdrift.simulate import searches
 
 

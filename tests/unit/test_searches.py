@@ -5,7 +5,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from rankdrift.errors import BadOption
+from rankdrift.core.errors import BadOption
 from rankdrift.simulate import inverse_log, searches
 from rankdrift.simulate.searches import query_text
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from worlds import listed, power, simulate
 
-from rankdrift.agreement import anchors
-from rankdrift.errors import BadOption
-from rankdrift.estimation import estimate
-from rankdrift.leaning import SIZES, USUAL, chances, variance_between
+from rankdrift.core.errors import BadOption
+from rankdrift.estimation.agreement import anchors
+from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation.shrinkage import SIZES, USUAL, chances, variance_between
 
 SAME = {name: power(0.6) for name in ("app", "tv", "web")}
 KNOTS = "loglog(1, 5, 30)"

@@ -7,11 +7,11 @@ import pytest
 from unit.curve_example import hand
 from worlds import power, simulate
 
-from rankdrift.diagnosis import diagnose
-from rankdrift.disagreement import furthest_apart, segments_words
-from rankdrift.estimation import estimate
-from rankdrift.report.report_page import make_report
-from rankdrift.segments import Difference
+from rankdrift.diagnosis.diagnosing import diagnose
+from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation.segments import Difference
+from rankdrift.methods.distance import furthest_apart, segments_words
+from rankdrift.report.page.report import make_report
 
 RANKS = np.arange(1, 21, dtype=np.int32)
 BUMP = (RANKS >= 6) & (RANKS <= 10)

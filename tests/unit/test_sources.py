@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from rankdrift.errors import BadLog, BadOption
-from rankdrift.sources import Files, Frame, Table, find
+from rankdrift.core.errors import BadLog, BadOption
+from rankdrift.log.sources import Files, Frame, Table, find
 
 
 @pytest.fixture

@@ -17,10 +17,10 @@ from typing import NoReturn
 
 import click
 
-from rankdrift import __version__
 from rankdrift.cli.screen import join, write, write_what_it_can
-from rankdrift.errors import RankdriftError
-from rankdrift.report.words import printable
+from rankdrift.core.errors import RankdriftError
+from rankdrift.core.version import __version__
+from rankdrift.core.words import printable
 
 GOOD, UNFIT, WRONG, BROKEN, STOPPED = 0, 1, 2, 70, 130
 

@@ -60,8 +60,8 @@ def compare(
     if chart:
         refuse_input(chart, logs, options["format"])
         check_file(chart)
-    from rankdrift.comparing import compare
-    from rankdrift.report.comparison_text import comparison_report
+    from rankdrift.methods.comparing import compare
+    from rankdrift.report.terminal.methods import comparison_report
 
     log = read(logs, options)
     screen.say(*guesses(log))

@@ -9,11 +9,11 @@ import click
 
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
-from rankdrift.errors import BadCounts
-from rankdrift.report.words import many
+from rankdrift.core.errors import BadCounts
+from rankdrift.core.words import many
 
 if TYPE_CHECKING:
-    from rankdrift.counts import Counts
+    from rankdrift.counts.counts import Counts
 
 
 @click.command()
@@ -31,7 +31,7 @@ def merge(screen: Screen, files: tuple[str, ...], output: str) -> int:
         rankdrift merge counts/ -o counts.parquet
         rankdrift merge 'counts/2024-01-*.parquet' -o january.parquet
     """
-    from rankdrift.counts import merge
+    from rankdrift.counts.counts import merge
 
     paths = find_counts(files)
     refuse_input(output, paths, "parquet")
@@ -54,7 +54,7 @@ def counts(screen: Screen, file: str) -> int:
     \b
         rankdrift counts counts.parquet
     """
-    from rankdrift.counts import Counts
+    from rankdrift.counts.counts import Counts
 
     found = Counts.load(file)
     show_counts(screen, found, file, options=dict(found.options), version=found.version)
@@ -78,14 +78,14 @@ def find_counts(names: Sequence[str]) -> list[str]:
 
 
 def _load(paths: Sequence[str]) -> "Iterator[Counts]":
-    from rankdrift.counts import Counts
+    from rankdrift.counts.counts import Counts
 
     return (Counts.load(path) for path in paths)
 
 
 def show_counts(screen: Screen, counts: "Counts", file: str, **more: Any) -> None:
     """The result of every verb that ends in counts."""
-    from rankdrift.report import text
+    from rankdrift.report.terminal import counts as text
 
     screen.show(
         text.heading("From the log to usable pairs"),

@@ -11,7 +11,7 @@ import click
 from rankdrift.cli.options import SEED
 from rankdrift.cli.output import check_file
 from rankdrift.cli.screen import Screen, Step, join, talking
-from rankdrift.errors import RankdriftError
+from rankdrift.core.errors import RankdriftError
 
 ROWS = 900_000
 # A small log needs few queries, each searched often, and many clicks to learn from.

@@ -10,10 +10,10 @@ from rankdrift.cli.options import SEED, Sections, given, guesses, log_options, r
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
-from rankdrift.errors import BadCounts
+from rankdrift.core.errors import BadCounts
 
 if TYPE_CHECKING:
-    from rankdrift.counts import Counts
+    from rankdrift.counts.counts import Counts
 
 
 @click.command(cls=Sections)
@@ -80,8 +80,8 @@ def estimate(
     if output:
         refuse_input(output, inputs, options["format"])
         check_file(output)
-    from rankdrift.estimation import estimate
-    from rankdrift.report.curve_text import curve_report
+    from rankdrift.estimation.fitting import estimate
+    from rankdrift.report.terminal.curve import curve_report
 
     counts = counts_of(screen, inputs, options)
     found = estimate(
@@ -119,8 +119,8 @@ def diagnose(
     \b
         rankdrift diagnose counts.parquet
     """
-    from rankdrift.diagnosis import SERIOUS, diagnose
-    from rankdrift.report.curve_text import diagnosis_report
+    from rankdrift.diagnosis.diagnosing import SERIOUS, diagnose
+    from rankdrift.report.terminal.curve import diagnosis_report
 
     found = diagnose(counts_of(screen, inputs, options), curve=curve, reference=reference)
     screen.show(diagnosis_report(found))
@@ -135,7 +135,7 @@ def diagnose(
 
 def counts_files(inputs: tuple[str, ...]) -> list[str]:
     """The files of counts that these are; none if they are a log."""
-    from rankdrift.counts_files import read_metadata
+    from rankdrift.counts.file import read_metadata
 
     try:
         paths = find_counts(inputs)
@@ -147,8 +147,8 @@ def counts_files(inputs: tuple[str, ...]) -> list[str]:
 
 def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) -> "Counts":
     """Counts from files of counts, or from a log that is harvested first."""
-    from rankdrift.counts import Counts, merge
-    from rankdrift.harvesting import harvest
+    from rankdrift.counts.counts import Counts, merge
+    from rankdrift.harvesting.counting import harvest
 
     paths = counts_files(inputs)
     if not paths:

@@ -9,7 +9,7 @@ from rankdrift.cli.options import SEED, Sections, again, guesses, log_options, r
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.cli.train import gain_options, split
-from rankdrift.errors import BadOption
+from rankdrift.core.errors import BadOption
 
 
 @click.command(cls=Sections)
@@ -52,10 +52,10 @@ def evaluate(
     \b
         rankdrift evaluate test.parquet --model biased.txt --model unbiased.txt -o table.tex
     """
-    from rankdrift.rank.comparison_table import check_ending
-    from rankdrift.rank.evaluation import evaluate
-    from rankdrift.rank.ranker import Ranker
-    from rankdrift.report.ranker_text import comparison_report
+    from rankdrift.ranking.comparison_table import check_ending
+    from rankdrift.ranking.evaluation import evaluate
+    from rankdrift.ranking.ranker import Ranker
+    from rankdrift.report.terminal.rankers import comparison_report
 
     for path in output:
         check_ending(path)

@@ -9,12 +9,12 @@ from rankdrift.cli.options import Sections, guesses, log_options, read, shorter,
 from rankdrift.cli.output import check_file, check_folder, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
-from rankdrift.report.words import many
+from rankdrift.core.words import many
 
 if TYPE_CHECKING:
-    from rankdrift.counts import Counts
-    from rankdrift.engines import Day
-    from rankdrift.log import Log
+    from rankdrift.counts.counts import Counts
+    from rankdrift.log.engines.engine import Day
+    from rankdrift.log.log import Log
 
 
 @click.command(cls=Sections)
@@ -69,7 +69,7 @@ def harvest(
 
 
 def _whole(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> int:
-    from rankdrift.harvesting import harvest
+    from rankdrift.harvesting.counting import harvest
 
     with bar(screen, log) as progress:
         counts = harvest(log, progress=progress, **sizes)
@@ -87,9 +87,9 @@ def _tell(screen: Screen, log: "Log") -> None:
 
 
 def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> int:
-    from rankdrift.counts import Counts, merge
-    from rankdrift.harvesting import harvest_by_day
-    from rankdrift.report.text import funnel_table, heading, line
+    from rankdrift.counts.counts import Counts, merge
+    from rankdrift.harvesting.counting import harvest_by_day
+    from rankdrift.report.terminal.counts import funnel_table, heading, line
 
     days: list[dict[str, Any]] = []
     empty: list[Counts] = []
@@ -132,7 +132,7 @@ def _end(screen: Screen, log: "Log", counts: "Counts", verb: str, output: str) -
     if counts.n_pairs:
         screen.next("rankdrift", verb, output)
         return 0
-    from rankdrift.inspection import how_to_get_pairs, why_no_pairs
+    from rankdrift.harvesting.inspection import how_to_get_pairs, why_no_pairs
 
     screen.say(f"There are no usable pairs. {why_no_pairs(counts)}")
     screen.say(*(f"> {advice}" for advice in how_to_get_pairs(log, counts)))

@@ -34,18 +34,18 @@ def inspect(screen: Screen, logs: tuple[str, ...], html: str | None, **options: 
         refuse_input(html, logs, options["format"])
         check_file(html)
     screen.note(log.remarks)
-    from rankdrift.inspection import inspect
+    from rankdrift.harvesting.inspection import inspect
 
     with bar(screen, log) as progress:
         found = inspect(log, progress=progress)
     screen.note(remark for remark in found.remarks if remark not in log.remarks)
     command = _next(found.verdict, found.sizes.get("days"), logs, options)
     if html:
-        from rankdrift.files import write_text
-        from rankdrift.report.html import inspection_page
+        from rankdrift.core.files import write_text
+        from rankdrift.report.page.inspection import inspection_page
 
         write_text(html, inspection_page(found, next_commands=[join(command)]))
-    from rankdrift.report.text import inspection_report
+    from rankdrift.report.terminal.counts import inspection_report
 
     screen.show(inspection_report(found))
     screen.answer({**found.to_dict(), "html": html})

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from rankdrift.errors import BadOption, RankdriftError
-from rankdrift.log import Log, Names, read_log
-from rankdrift.reading import Rules
+from rankdrift.core.errors import BadOption, RankdriftError
+from rankdrift.log.log import Log, Names, read_log
+from rankdrift.log.sql.values import Rules
 
 ENGINE = ("engine", "master", "memory", "threads")
 NOT_TYPED = ("source", "session")  # LOG itself, and an object that only Python can pass

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from rankdrift.errors import BadOption, RankdriftError
-from rankdrift.files import replacing
-from rankdrift.sources import find
+from rankdrift.core.errors import BadOption, RankdriftError
+from rankdrift.core.files import replacing
+from rankdrift.log.sources import find
 
 
 class _Fine(Exception):

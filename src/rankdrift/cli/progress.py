@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rankdrift.cli.screen import Screen
-from rankdrift.report.words import many
+from rankdrift.core.words import many
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from rankdrift.log import Log
+    from rankdrift.log.log import Log
 
 PATIENCE = 1.0  # seconds without a bar
 # The plan's steps that take time: their share of it, measured on 16 million rows, and words.

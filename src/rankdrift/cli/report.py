@@ -33,7 +33,7 @@ def report(
     """
     refuse_input(output, (), more=results)
     check_file(output)
-    from rankdrift.report.report_page import make_report
+    from rankdrift.report.page.report import make_report
 
     page = make_report(list(results), title=title, queries=queries)
     page.save(output)

@@ -9,7 +9,7 @@ import click
 from rankdrift.cli.options import SEED
 from rankdrift.cli.output import check_file
 from rankdrift.cli.screen import Screen, talking
-from rankdrift.errors import BadOption
+from rankdrift.core.errors import BadOption
 
 if TYPE_CHECKING:
     from rankdrift.reproduce.table import Size

@@ -16,8 +16,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from rankdrift.errors import Remark
-from rankdrift.report.words import printable
+from rankdrift.core.errors import Remark
+from rankdrift.core.words import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -8,8 +8,8 @@ import click
 from rankdrift.cli.options import SEED
 from rankdrift.cli.output import check_file
 from rankdrift.cli.screen import Screen, talking
-from rankdrift.errors import BadOption
-from rankdrift.sources import TRUTH
+from rankdrift.core.errors import BadOption
+from rankdrift.log.sources import TRUTH
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -211,8 +211,8 @@ def like(screen: Screen, file: str, truth: str | None, **options: Any) -> int:
     \b
         rankdrift simulate like counts.parquet --replays 200
     """
-    from rankdrift.counts import Counts
-    from rankdrift.propensities import Propensities
+    from rankdrift.counts.counts import Counts
+    from rankdrift.propensities.propensities import Propensities
     from rankdrift.simulate import like
 
     counts = Counts.load(file)
@@ -231,9 +231,9 @@ def like(screen: Screen, file: str, truth: str | None, **options: Any) -> int:
 def replay_report(found: "Replay") -> "Group":
     from rich.console import Group
 
-    from rankdrift.identify import ranges
-    from rankdrift.report.text import empty_table, heading, line
-    from rankdrift.report.words import rank_words
+    from rankdrift.core.words import rank_words
+    from rankdrift.counts.connection import ranges
+    from rankdrift.report.terminal.counts import empty_table, heading, line
     from rankdrift.simulate.replay import VERDICTS
 
     table = empty_table(
@@ -270,7 +270,7 @@ def _counting(screen: Screen) -> Any:
 def _curve(path: str, ranks: int) -> Any:
     import numpy as np
 
-    from rankdrift.propensities import Propensities
+    from rankdrift.propensities.propensities import Propensities
 
     found = Propensities.load(path).at(np.arange(1, ranks + 1))
     return found / max(float(found.max()), 1.0)

@@ -84,7 +84,7 @@ def train(
     """
     check_file(output)
     refuse_input(output, logs, options["format"], more=(propensities, validation))
-    from rankdrift.rank.training import train
+    from rankdrift.ranking.training import train
 
     own = ("trees", "learning_rate", "leaves", "min_rows", "norm", "early_stopping", "backend",
            "seed", "clip", "beyond", "pool")  # fmt: skip
@@ -104,7 +104,7 @@ def train(
             say=screen.say, **chosen,
         )  # fmt: skip
     ranker.save(output)
-    from rankdrift.report.ranker_text import ranker_report
+    from rankdrift.report.terminal.rankers import ranker_report
 
     screen.show(ranker_report(ranker))
     screen.answer({
@@ -151,7 +151,7 @@ def export_training(
     """
     check_file(output)
     refuse_input(output, logs, options["format"], more=(propensities,))
-    from rankdrift.rank.exporting import export_training
+    from rankdrift.ranking.exporting import export_training
 
     log = read(logs, options)
     screen.say(*guesses(log))

@@ -8,8 +8,8 @@ from rankdrift.cli.counts import end, show_counts
 from rankdrift.cli.options import ENGINE, Sections, given, log_options, read
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
-from rankdrift.dialects import DIALECTS
-from rankdrift.errors import BadOption
+from rankdrift.core.dialects import DIALECTS
+from rankdrift.core.errors import BadOption
 
 RUN = ("duckdb", "spark")  # dialects whose statements the tests run; the others they parse
 
@@ -56,7 +56,7 @@ def sql(
         rankdrift sql --dialect bigquery --table shop.events \\
             --query keywords --doc item --rank position --click clicked --day date > harvest.sql
     """
-    from rankdrift.warehouse import warehouse_sql
+    from rankdrift.harvesting.warehouse import warehouse_sql
 
     sizes = {"buckets": buckets, "max_shown": max_shown}
     more: dict[str, Any] = {name: value for name, value in sizes.items() if value is not None}
@@ -116,7 +116,7 @@ def import_counts(screen: Screen, result: str, output: str, format: str | None) 
     \b
         rankdrift import-counts result.csv -o counts.parquet
     """
-    from rankdrift.warehouse import import_counts
+    from rankdrift.harvesting.warehouse import import_counts
 
     refuse_input(output, [result], format)
     check_file(output)

@@ -1,1 +1,1 @@
-"""What people read: tables and charts for the terminal (text) and one page to keep (html)."""
+"""Shows what others found: on a page, or as words and tables in the terminal."""

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankdrift.counts import Counts, Segment
-from rankdrift.inspection import Inspection
+from rankdrift.counts.counts import Counts, Segment
+from rankdrift.harvesting.inspection import Inspection
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rankdrift.counts import Counts, merge
-from rankdrift.errors import BadCounts, BadOption, BadPropensities
-from rankdrift.propensities import Propensities
-from rankdrift.propensities_files import NoPropensities
-from rankdrift.propensities_table import KIND
-from rankdrift.rank.ranker import BESIDE
+from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
+from rankdrift.counts.counts import Counts, merge
+from rankdrift.propensities.file import NoPropensities
+from rankdrift.propensities.propensities import Propensities
+from rankdrift.propensities.table import KIND
+from rankdrift.ranking.ranker import BESIDE
 
 Plain = Mapping[str, Any]
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.files import write_text
-from rankdrift.propensities import Propensities, t_quantile
+from rankdrift.core.files import write_text
+from rankdrift.propensities.propensities import Propensities, t_quantile
 
 if TYPE_CHECKING:
     import altair as alt
@@ -125,7 +125,7 @@ def panel(lines: Sequence[Line], title: str, subtitle: str, top: float) -> alt.L
 
 def save(folder: Path, name: str, chart: Any, lines: Mapping[str, Sequence[Line]]) -> list[Path]:
     """Write the chart as .svg and .png, and the numbers behind it as .csv."""
-    from rankdrift.report.charts import Figure
+    from rankdrift.charts.curve import Figure
 
     paths = [folder / f"{name}{ending}" for ending in (".svg", ".png", ".csv")]
     for path in paths[:2]:

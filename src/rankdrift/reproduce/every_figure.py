@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from rankdrift.errors import BadOption
+from rankdrift.core.errors import BadOption
 from rankdrift.reproduce.drawing import Figures
 
 ROWS = 10_000_000

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.matrix import Matrix
-from rankdrift.propensities import Floats
-from rankdrift.rank.auc import auc
-from rankdrift.rank.evaluation import RANKS
-from rankdrift.rank.ranker import Ranker
+from rankdrift.propensities.propensities import Floats
+from rankdrift.ranking.auc import auc
+from rankdrift.ranking.evaluation import RANKS
+from rankdrift.ranking.matrix import Matrix
+from rankdrift.ranking.ranker import Ranker
 
 
 @dataclass(frozen=True)

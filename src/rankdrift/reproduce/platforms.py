@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from rankdrift.counts import Counts
-from rankdrift.errors import MissingExtra, NotConverged
-from rankdrift.estimation import estimate
-from rankdrift.harvesting import harvest
-from rankdrift.log import read_log
-from rankdrift.propensities import Propensities
+from rankdrift.core.errors import MissingExtra, NotConverged
+from rankdrift.counts.counts import Counts
+from rankdrift.estimation.fitting import estimate
+from rankdrift.harvesting.counting import harvest
+from rankdrift.log.log import read_log
+from rankdrift.propensities.propensities import Propensities
 from rankdrift.reproduce.drawing import (
     BLACK,
     BLUE,
@@ -100,8 +100,8 @@ def _by_em(rows: int, seed: int, say: Callable[[str], None]) -> dict[str, Propen
     Without auctions either: their relevance rises before they end, the ranker follows it and no
     feature tells, which EM would put down to the rank.
     """
-    from rankdrift.baselines.em_features import regression_em
-    from rankdrift.matrix_reading import read_matrix
+    from rankdrift.methods.em_features import regression_em
+    from rankdrift.ranking.matrix_reading import read_matrix
 
     curves: dict[str, Propensities] = {}
     with tempfile.TemporaryDirectory(prefix="rankdrift-") as scratch:

@@ -20,14 +20,14 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.errors import BadLog, BadOption
-from rankdrift.estimation import estimate
-from rankdrift.harvesting import harvest
-from rankdrift.log import read_log
-from rankdrift.matrix import Matrix
-from rankdrift.propensities import Floats, Propensities
-from rankdrift.rank.measures import measures
-from rankdrift.rank.training import train
+from rankdrift.core.errors import BadLog, BadOption
+from rankdrift.estimation.fitting import estimate
+from rankdrift.harvesting.counting import harvest
+from rankdrift.log.log import read_log
+from rankdrift.propensities.propensities import Floats, Propensities
+from rankdrift.ranking.matrix import Matrix
+from rankdrift.ranking.measures import measures
+from rankdrift.ranking.training import train
 from rankdrift.reproduce.table import (
     EM,
     MODELS,
@@ -208,7 +208,7 @@ def _clicks(
         ORACLE: true_curve(1 / np.arange(1.0, rank.max() + 1)),
     }
     if with_em:
-        from rankdrift.baselines.em_features import regression_em
+        from rankdrift.methods.em_features import regression_em
 
         curves[EM] = regression_em(matrix, bootstrap=0, threads=threads)
     return matrix, curves

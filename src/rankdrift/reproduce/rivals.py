@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rankdrift.matrix import Matrix
-from rankdrift.rank.ranker import Ranker, library, plain_names, sketch, xgboost_types
+from rankdrift.ranking.matrix import Matrix
+from rankdrift.ranking.ranker import Ranker, library, plain_names, sketch, xgboost_types
 
 
 def lightgbm_positions(

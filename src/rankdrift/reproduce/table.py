@@ -17,24 +17,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from rankdrift.errors import BadOption, did_you_mean
-from rankdrift.estimation import estimate
-from rankdrift.files import write_text
-from rankdrift.harvesting import harvest
-from rankdrift.log import Log, read_log
-from rankdrift.matrix import Matrix
-from rankdrift.matrix_reading import read_matrix
-from rankdrift.propensities import Floats, Propensities
-from rankdrift.rank.comparison import Comparison
-from rankdrift.rank.evaluation import evaluate
-from rankdrift.rank.ranker import Ranker
-from rankdrift.rank.training import train
+from rankdrift.core.errors import BadOption, did_you_mean
+from rankdrift.core.files import write_text
+from rankdrift.estimation.fitting import estimate
+from rankdrift.harvesting.counting import harvest
+from rankdrift.log.log import Log, read_log
+from rankdrift.propensities.propensities import Floats, Propensities
+from rankdrift.ranking.comparison import Comparison
+from rankdrift.ranking.evaluation import evaluate
+from rankdrift.ranking.matrix import Matrix
+from rankdrift.ranking.matrix_reading import read_matrix
+from rankdrift.ranking.ranker import Ranker
+from rankdrift.ranking.training import train
 from rankdrift.reproduce.fixed_ranks import FixedRanks, judge_fixed_ranks
 from rankdrift.reproduce.rivals import lightgbm_positions, xgboost_unbiased
 from rankdrift.simulate import market
 
 if TYPE_CHECKING:
-    from rankdrift.report.charts import Figure
+    from rankdrift.charts.curve import Figure
 
 # Improvement of AUC in percent by rank: (over biased, its deviation, over EM, its deviation).
 PAPER = {
@@ -115,7 +115,7 @@ class Table:
 
     def plot(self) -> Figure:
         """True NDCG by model; its `save` writes .png, .svg or .html."""
-        from rankdrift.report.charts import Figure
+        from rankdrift.charts.curve import Figure
         from rankdrift.reproduce.table_chart import table_chart
 
         return Figure(table_chart(self))
@@ -240,7 +240,7 @@ def _run(
     if ORACLE in models:
         curves[ORACLE] = true_curve(made.propensities["web"])
     if EM in models:
-        from rankdrift.baselines.em_features import regression_em
+        from rankdrift.methods.em_features import regression_em
 
         every = _first(read_matrix(log), size.train)
         curves[EM] = regression_em(every, bootstrap=0, seed=seed, threads=threads)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import altair as alt
 
-from rankdrift.report.charts import BLACK, COLOURS, HEIGHT, WIDTH
+from rankdrift.charts.curve import BLACK, COLOURS, HEIGHT, WIDTH
 from rankdrift.reproduce.table import Table
 
 

@@ -15,9 +15,9 @@ from datetime import date
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankdrift.counts import Counts
-from rankdrift.errors import BadOption
-from rankdrift.files import replacing
+from rankdrift.core.errors import BadOption
+from rankdrift.core.files import replacing
+from rankdrift.counts.counts import Counts
 from rankdrift.simulate.counting import count_pairs
 from rankdrift.simulate.searches import inverse_log
 
@@ -109,7 +109,7 @@ def pairs_log(
     )
     if not days >= 1:
         raise BadOption(f"days is {days}, but there must be at least 1.")
-    from rankdrift.database import connect
+    from rankdrift.core.database import connect
 
     with replacing(path) as part, connect(threads=1) as database:
         database.execute(

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.counts import ByRank, Counts, Pairs
-from rankdrift.counts_arrays import shorten
-from rankdrift.funnel import Dropped, Funnel, Used
+from rankdrift.counts.counts import ByRank, Counts, Pairs
+from rankdrift.counts.funnel import Dropped, Funnel, Used
+from rankdrift.counts.tables import shorten
 
 Ints = NDArray[np.integer[Any]]
 Bools = NDArray[np.bool_]

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.database import connect
-from rankdrift.errors import BadOption
-from rankdrift.files import write_text
+from rankdrift.core.database import connect
+from rankdrift.core.errors import BadOption
+from rankdrift.core.files import write_text
+from rankdrift.log.sources import TRUTH
 from rankdrift.simulate.market_visits import (
     PLATFORMS,
     SORTS,
@@ -48,7 +49,6 @@ from rankdrift.simulate.market_world import (
     stock_shelf,
 )
 from rankdrift.simulate.searches import CATEGORIES, query_text
-from rankdrift.sources import TRUTH
 
 Floats = NDArray[np.float64]
 Curve = Callable[[Floats], Floats]

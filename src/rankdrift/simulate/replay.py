@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.counts import UNIT, Comparisons, Counts, Held, Pairs
-from rankdrift.counts_arrays import stack
-from rankdrift.errors import BadOption, NoUsablePairs, RankdriftError
-from rankdrift.estimation import estimate
-from rankdrift.propensities import Floats, Propensities, check_level
+from rankdrift.core.errors import BadOption, NoUsablePairs, RankdriftError
+from rankdrift.counts.counts import UNIT, Comparisons, Counts, Held, Pairs
+from rankdrift.counts.tables import stack
+from rankdrift.estimation.fitting import estimate
+from rankdrift.propensities.propensities import Floats, Propensities, check_level
 
 if TYPE_CHECKING:
-    from rankdrift.report.charts import Figure
+    from rankdrift.charts.curve import Figure
 
 BLOCKS = ((2, 3), (4, 7), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255), (256, 100_000))
 MOST = 0.95  # mean relevance of a pair
@@ -71,8 +71,8 @@ class Replay:
 
     def plot(self) -> "Figure":
         """Errors by block of ranks; its `save` writes .png, .svg or .html."""
-        from rankdrift.report.charts import Figure
-        from rankdrift.simulate.replay_chart import replay_chart
+        from rankdrift.charts.curve import Figure
+        from rankdrift.charts.replay import replay_chart
 
         return Figure(replay_chart(self))
 

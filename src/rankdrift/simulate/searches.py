@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.database import connect
-from rankdrift.errors import BadOption
+from rankdrift.core.database import connect
+from rankdrift.core.errors import BadOption
 
 Floats = NDArray[np.float64]
 Curve = Callable[[Floats], Floats]

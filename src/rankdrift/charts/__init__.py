@@ -1,0 +1,1 @@
+"""One chart a file, one style."""

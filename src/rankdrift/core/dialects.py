@@ -1,0 +1,283 @@
+"""How each SQL engine says the few things they all say differently.
+
+The harvest plan is written once, in SQL that every engine reads alike; what differs is here, a
+template each. `{}` is the argument. Nothing here is specific to one step of the plan.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rankdrift.core.errors import BadOption, did_you_mean
+
+
+@dataclass(frozen=True)
+class Dialect:
+    name: str
+    quotes: str  # the character around identifiers
+    backslashes: bool  # does a backslash inside a string literal escape?
+    distributed: bool  # are rows spread over machines, so that moving them costs most?
+    text: str
+    integer: str  # a whole number, or NULL where it is none
+    number: str  # a double, or NULL where it is none
+    double: str  # the type itself
+    not_nan: str  # a double, or NULL where it is NaN
+    hash: str  # of any number of values: only ever a filter, never stored
+    md5: str  # hex of a text, lower case: the same on every engine
+    find: str  # where in {0} is {1}, from 1
+    matches: str  # does text {0} match pattern {1}?
+    collect: str  # all {0} of a group, ascending, as text with one space between
+    json_text: str  # the text of a JSON value, without its quotes
+    nested_text: str  # a list or struct as text
+    # days
+    zoned_day: str  # the day in zone {1} of a timestamp without zone, read as UTC
+    instant_day: str  # the day in zone {1} of an instant
+    text_instant: str  # text with a date and time, as an instant; no zone means UTC
+    epoch_instant: str  # seconds since 1970, as an instant
+    seconds: str  # seconds since 1970 of an instant, whole
+    clock: str  # the same of a timestamp without zone, read as UTC
+    # lists
+    explode: str  # FROM {source}, a row per element of {list}: rd_doc, and rd_place from 1
+    text_list: str  # a list, its elements as text
+    json_list: str  # a JSON text such as '["a","b"]' as a list of texts, NULL if it is none
+    split: str  # a text such as 'a, b' as a list
+    count_in: str  # how often {1} is in list {0}
+    first_in: str  # the place, from 1, of the first {1} in list {0}
+    strays: str  # how many elements of list {0} are not in list {1}
+    element: str  # element {1} of list {0}
+
+    def quote(self, *path: str) -> str:
+        """An identifier no name can break out of."""
+        q = self.quotes
+        if self.name == "snowflake":
+            # There, an ordinary name without quotes means the same name in capitals.
+            path = tuple(p.upper() if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$]*", p) else p
+                         for p in path)  # fmt: skip
+        if self.name == "bigquery":
+            parts = (p.replace("\\", "\\\\").replace(q, "\\" + q) for p in path)
+        else:
+            parts = (p.replace(q, q + q) for p in path)
+        return ".".join(q + part + q for part in parts)
+
+    def literal(self, value: str) -> str:
+        if self.backslashes:
+            return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        return "'" + value.replace("'", "''") + "'"
+
+    def literals(self, values: Sequence[str]) -> str:
+        return ", ".join(map(self.literal, values))
+
+
+DUCKDB = Dialect(
+    name="duckdb",
+    quotes='"',
+    backslashes=False,
+    distributed=False,
+    text="CAST({} AS VARCHAR)",
+    integer="TRY_CAST({} AS BIGINT)",
+    number="TRY_CAST({} AS DOUBLE)",
+    double="DOUBLE",
+    not_nan="CASE WHEN isfinite({0}) THEN {0} END",
+    hash="hash({})",
+    md5="md5({})",
+    find="strpos({0}, {1})",
+    matches="regexp_matches({0}, {1})",
+    # An ordered string_agg takes four times as long.
+    collect="array_to_string(list_sort(list({})), ' ')",
+    json_text="({} ->> '$')",
+    nested_text="CAST(to_json({}) AS VARCHAR)",
+    zoned_day="CAST(timezone({1}, timezone('UTC', {0})) AS DATE)",
+    instant_day="CAST(timezone({1}, {0}) AS DATE)",
+    text_instant="TRY_CAST({} AS TIMESTAMPTZ)",  # the engine's connections run in UTC
+    epoch_instant="to_timestamp({})",
+    seconds="CAST(floor(epoch({})) AS BIGINT)",
+    clock="CAST(floor(epoch({})) AS BIGINT)",
+    explode=(
+        "(SELECT *, unnest({list}) AS rd_doc, generate_subscripts({list}, 1) AS rd_place"
+        " FROM {source}) AS rd_source"
+    ),
+    text_list="CAST({} AS VARCHAR[])",
+    json_list="CASE WHEN json_valid({0}) THEN from_json({0}, '[\"VARCHAR\"]') END",
+    split=(
+        "list_filter(string_split_regex(regexp_replace({}, '[\\[\\]\"'']', '', 'g'),"
+        " '[,;|\\s]+'), lambda v: v <> '')"
+    ),
+    count_in="coalesce(len(list_filter({0}, lambda v: v = {1})), 0)",
+    first_in="list_position({0}, {1})",
+    strays=(
+        "coalesce(len(list_filter({0},"
+        " lambda v: v IS NULL OR NOT coalesce(list_contains({1}, v), FALSE))), 0)"
+    ),
+    element="{0}[{1}]",
+)
+
+SPARK = Dialect(
+    name="spark",
+    quotes="`",
+    backslashes=True,
+    distributed=True,
+    text="CAST({} AS STRING)",
+    integer="try_cast({} AS BIGINT)",
+    number="try_cast({} AS DOUBLE)",
+    double="DOUBLE",
+    not_nan=("CASE WHEN NOT isnan({0}) AND abs({0}) < CAST('Infinity' AS DOUBLE) THEN {0} END"),
+    hash="xxhash64({})",
+    md5="md5({})",
+    find="instr({0}, {1})",
+    matches="{0} RLIKE {1}",
+    collect="array_join(sort_array(collect_list({})), ' ')",
+    json_text="CAST({} AS STRING)",
+    nested_text="to_json({})",
+    zoned_day="CAST(convert_timezone('UTC', {1}, {0}) AS DATE)",
+    instant_day=(
+        "CAST(convert_timezone(current_timezone(), {1}, CAST({0} AS TIMESTAMP_NTZ)) AS DATE)"
+    ),
+    text_instant=(
+        "try_cast(CASE WHEN {0} RLIKE '(Z|[+-][0-9]{{2}}:?[0-9]{{2}})$' THEN {0}"
+        " ELSE concat({0}, 'Z') END AS TIMESTAMP)"
+    ),
+    epoch_instant="timestamp_seconds({})",
+    seconds="unix_seconds({})",
+    clock="unix_seconds(CAST(concat(date_format({}, 'yyyy-MM-dd HH:mm:ss'), 'Z') AS TIMESTAMP))",
+    explode=(
+        "(SELECT *, rd_index + 1 AS rd_place FROM {source}"
+        " LATERAL VIEW posexplode({list}) rd_list AS rd_index, rd_doc) AS rd_source"
+    ),
+    text_list="CAST({} AS ARRAY<STRING>)",
+    json_list="from_json({0}, 'array<string>')",
+    split=(
+        "filter(split(regexp_replace({}, '[\\\\[\\\\]\"\\']', ''), '[,;|\\\\s]+'), v -> v <> '')"
+    ),
+    count_in="coalesce(size(filter(coalesce({0}, array()), v -> v = {1})), 0)",
+    first_in="array_position({0}, {1})",
+    strays=(
+        "size(filter(coalesce({0}, array()),"
+        " v -> v IS NULL OR NOT coalesce(array_contains({1}, v), FALSE)))"
+    ),
+    element="try_element_at({0}, {1})",
+)
+
+BIGQUERY = Dialect(
+    name="bigquery",
+    quotes="`",
+    backslashes=True,
+    distributed=True,
+    text="CAST({} AS STRING)",
+    integer="SAFE_CAST({} AS INT64)",
+    number="SAFE_CAST({} AS FLOAT64)",
+    double="FLOAT64",
+    not_nan="CASE WHEN NOT IS_NAN({0}) AND NOT IS_INF({0}) THEN {0} END",
+    hash="FARM_FINGERPRINT(TO_JSON_STRING(STRUCT({})))",
+    md5="TO_HEX(MD5({}))",
+    find="STRPOS({0}, {1})",
+    matches="REGEXP_CONTAINS({0}, {1})",
+    collect="STRING_AGG(CAST({0} AS STRING), ' ' ORDER BY {0})",
+    json_text="JSON_VALUE({})",
+    nested_text="TO_JSON_STRING({})",
+    zoned_day="DATE(TIMESTAMP({0}, 'UTC'), {1})",
+    instant_day="DATE({0}, {1})",
+    text_instant="SAFE_CAST({} AS TIMESTAMP)",
+    epoch_instant="TIMESTAMP_MICROS(CAST(1000000 * {} AS INT64))",
+    seconds="UNIX_SECONDS({})",
+    clock="UNIX_SECONDS(TIMESTAMP({}, 'UTC'))",
+    explode=(
+        "(SELECT rd_row.*, rd_doc, rd_index + 1 AS rd_place"
+        " FROM {source} AS rd_row, UNNEST({list}) AS rd_doc WITH OFFSET AS rd_index) AS rd_source"
+    ),
+    text_list="ARRAY(SELECT CAST(v AS STRING) FROM UNNEST({}) AS v WITH OFFSET AS i ORDER BY i)",
+    json_list="JSON_VALUE_ARRAY(SAFE.PARSE_JSON({0}))",
+    split="REGEXP_EXTRACT_ALL({}, r'[^\\[\\]\",;|\\s]+')",
+    count_in="(SELECT count(*) FROM UNNEST({0}) AS v WHERE v = {1})",
+    first_in="(SELECT min(i) + 1 FROM UNNEST({0}) AS v WITH OFFSET AS i WHERE v = {1})",
+    strays=(
+        "(SELECT count(*) FROM UNNEST({0}) AS v"
+        " WHERE v IS NULL OR v NOT IN (SELECT w FROM UNNEST({1}) AS w WHERE w IS NOT NULL))"
+    ),
+    element="{0}[SAFE_ORDINAL({1})]",
+)
+
+SNOWFLAKE = Dialect(
+    name="snowflake",
+    quotes='"',
+    backslashes=True,
+    distributed=True,
+    text="CAST({} AS VARCHAR)",
+    integer="TRY_TO_NUMBER(CAST({} AS VARCHAR))",
+    number="TRY_TO_DOUBLE(CAST({} AS VARCHAR))",
+    double="DOUBLE",
+    not_nan="CASE WHEN {0} <> 'NaN'::DOUBLE AND abs({0}) <> 'inf'::DOUBLE THEN {0} END",
+    hash="HASH({})",
+    md5="MD5({})",
+    find="POSITION({1} IN {0})",
+    matches="REGEXP_COUNT({0}, {1}) > 0",
+    collect="LISTAGG({0}, ' ') WITHIN GROUP (ORDER BY {0})",
+    json_text="CAST({} AS VARCHAR)",
+    nested_text="TO_JSON({})",
+    zoned_day="CAST(CONVERT_TIMEZONE('UTC', {1}, {0}) AS DATE)",
+    instant_day="CAST(CONVERT_TIMEZONE({1}, {0}) AS DATE)",
+    text_instant="TRY_TO_TIMESTAMP_TZ({})",
+    epoch_instant="TO_TIMESTAMP_TZ({})",
+    seconds="DATE_PART(EPOCH_SECOND, {})",
+    clock="DATE_PART(EPOCH_SECOND, {})",
+    explode=(
+        "(SELECT rd_row.*, CAST(rd_list.value AS VARCHAR) AS rd_doc, rd_list.index + 1 AS rd_place"
+        " FROM {source} AS rd_row, LATERAL FLATTEN(INPUT => {list}) AS rd_list) AS rd_source"
+    ),
+    text_list="{}",
+    json_list="CAST(TRY_PARSE_JSON({0}) AS ARRAY)",
+    split="REGEXP_SUBSTR_ALL({}, '[^][\",;| ]+')",
+    count_in="ARRAY_SIZE(FILTER(COALESCE({0}, []), v -> CAST(v AS VARCHAR) = {1}))",
+    first_in="ARRAY_POSITION(CAST({1} AS VARIANT), {0}) + 1",
+    strays="ARRAY_SIZE(FILTER(COALESCE({0}, []), v -> NOT ARRAY_CONTAINS(v, {1})))",
+    element="GET({0}, {1} - 1)",
+)
+
+TRINO = Dialect(
+    name="trino",
+    quotes='"',
+    backslashes=False,
+    distributed=True,
+    text="CAST({} AS VARCHAR)",
+    integer="TRY_CAST({} AS BIGINT)",
+    number="TRY_CAST({} AS DOUBLE)",
+    double="DOUBLE",
+    not_nan="CASE WHEN is_finite({0}) THEN {0} END",
+    hash="xxhash64(to_utf8(json_format(CAST(ROW({}) AS JSON))))",
+    md5="lower(to_hex(md5(to_utf8({}))))",
+    find="strpos({0}, {1})",
+    matches="regexp_like({0}, {1})",
+    collect="array_join(array_sort(array_agg({})), ' ')",
+    json_text="json_extract_scalar({}, '$')",
+    nested_text="json_format(CAST({} AS JSON))",
+    zoned_day="CAST(with_timezone({0}, 'UTC') AT TIME ZONE {1} AS DATE)",
+    instant_day="CAST({0} AT TIME ZONE {1} AS DATE)",
+    text_instant="TRY(from_iso8601_timestamp({}))",
+    epoch_instant="from_unixtime({})",
+    seconds="CAST(floor(to_unixtime({})) AS BIGINT)",
+    clock="CAST(floor(to_unixtime(with_timezone({}, 'UTC'))) AS BIGINT)",
+    explode=(
+        "(SELECT rd_row.*, rd_list.rd_doc, rd_list.rd_place FROM {source} AS rd_row"
+        " CROSS JOIN UNNEST({list}) WITH ORDINALITY AS rd_list (rd_doc, rd_place)) AS rd_source"
+    ),
+    text_list="CAST({} AS ARRAY(VARCHAR))",
+    json_list="TRY(CAST(json_parse({0}) AS ARRAY(VARCHAR)))",
+    split="regexp_extract_all({}, '[^\\[\\]\",;|\\s]+')",
+    count_in="cardinality(filter(coalesce({0}, ARRAY[]), v -> v = {1}))",
+    first_in="array_position({0}, {1})",
+    strays=(
+        "cardinality(filter(coalesce({0}, ARRAY[]),"
+        " v -> v IS NULL OR NOT coalesce(contains({1}, v), FALSE)))"
+    ),
+    element="element_at({0}, {1})",
+)
+
+DIALECTS = {d.name: d for d in (DUCKDB, SPARK, BIGQUERY, SNOWFLAKE, TRINO)}
+
+
+def dialect(name: str) -> Dialect:
+    if name not in DIALECTS:
+        raise BadOption(
+            f"No SQL dialect {name!r}.{did_you_mean(name, DIALECTS)} "
+            f"There are {', '.join(DIALECTS)}."
+        )
+    return DIALECTS[name]

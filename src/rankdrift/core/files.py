@@ -1,0 +1,134 @@
+"""Files appear whole or not at all: written under another name, then renamed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+import re
+import secrets
+import shutil
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from rankdrift.core.errors import CannotWrite
+
+_PART = re.compile(r"\.rankdrift-(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-[0-9a-f]{8}\.part")
+_ABANDONED = 24 * 3600.0  # seconds; no run writes one file for a day
+
+_REMEDIES = {
+    errno.ENOSPC: "Free some space or choose another place.",
+    errno.EDQUOT: "Free some space or choose another place.",
+    errno.EFBIG: "Raise the limit on the size of files or choose another place.",
+    errno.EACCES: "Choose a place you may write to, or ask for the right to.",
+    errno.EPERM: "Choose a place you may write to, or ask for the right to.",
+    errno.EROFS: "Choose a place you may write to.",
+    errno.EISDIR: "Give the name of a file, not of a directory.",
+    errno.ENOTDIR: "A part of that path is a file, not a directory: choose another path.",
+    errno.EEXIST: "A part of that path is a file, not a directory: choose another path.",
+    errno.ENAMETOOLONG: "Choose a shorter name.",
+}
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A path to write to; it takes the place of `path` when the block ends well.
+
+    On any exception the file that was there before is still there, whole, and nothing else is.
+    """
+    target = Path(os.path.realpath(path))
+    part = target.parent / f".rankdrift-{_host()}-{os.getpid()}-{secrets.token_hex(4)}.part"
+    try:
+        if target.is_dir():
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if target.exists() and not target.is_file():
+            raise CannotWrite(f"Cannot write {path}: it is a device or a pipe. Choose a file.")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        yield part
+        if target.exists():
+            shutil.copymode(target, part)
+        _sync(part)
+        os.replace(part, target)
+        _sync_directory(target.parent)
+    except OSError as error:
+        if error.filename is not None and not _ours(Path(os.fsdecode(error.filename)), part):
+            raise  # about another file, such as one being read inside the block
+        raise cannot_write(path, error) from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write `text` as UTF-8, whole or not at all."""
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
+
+
+def remove_leftovers(directory: str | os.PathLike[str]) -> list[Path]:
+    """Remove what killed runs left in `directory`; files of runs still alive stay."""
+    removed = []
+    with suppress(OSError):
+        for path in sorted(Path(directory).iterdir()):
+            with suppress(OSError):
+                if _abandoned(path):
+                    path.unlink()
+                    removed.append(path)
+    return removed
+
+
+def cannot_write(path: str | os.PathLike[str], error: Exception) -> CannotWrite:
+    """The error to raise when writing `path` failed with `error`."""
+    number = error.errno if isinstance(error, OSError) else None
+    reason = os.strerror(number) if number else str(error).strip().rstrip(".")
+    remedy = _REMEDIES.get(number or 0, "Check the disk and the path, or choose another place.")
+    return CannotWrite(
+        f"Cannot write {os.fspath(path)}: {reason}. What was there before is unchanged. {remedy}"
+    )
+
+
+def _ours(path: Path, part: Path) -> bool:
+    return path == part or path == part.parent or path in part.parents
+
+
+def _abandoned(path: Path) -> bool:
+    match = _PART.fullmatch(path.name)
+    if match is None or not path.is_file():
+        return False
+    if time.time() - path.stat().st_mtime > _ABANDONED:
+        return True
+    return match["host"] == _host() and not is_alive(int(match["pid"]))
+
+
+def is_alive(pid: int) -> bool:
+    if os.name == "nt":  # os.kill would end the process there
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
+
+
+def _host() -> str:
+    return f"{zlib.crc32(platform.node().encode()):08x}"
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _sync_directory(directory: Path) -> None:
+    # The new file is in place by now, so a system that cannot do this is no failure.
+    with suppress(OSError):
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,65 @@
+"""Old places of documented modules: they still import for one version, and say where to look."""
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+# Everything that the documentation of 0.1.0 named, below `rankdrift`.
+MOVED = {
+    "baselines": "methods",
+    "baselines.ratio": "methods.ratio",
+    "comparing": "methods.comparing",
+    "curves": "estimation.curves",
+    "errors": "core.errors",
+    "files": "core.files",
+    "funnel": "counts.funnel",
+    "inspection": "harvesting.inspection",
+    "interventions": "methods.interventions",
+    "matrix": "ranking.matrix",
+    "matrix_reading": "ranking.matrix_reading",
+    "rank": "ranking",
+    "rank.comparison": "ranking.comparison",
+    "rank.evaluation": "ranking.evaluation",
+    "rank.exporting": "ranking.exporting",
+    "rank.gains": "ranking.gains",
+    "rank.ranker": "ranking.ranker",
+    "rank.training": "ranking.training",
+    "report.report_page": "report.page.report",
+    "warehouse": "harvesting.warehouse",
+}
+
+
+class _MovedModules(MetaPathFinder, Loader):
+    """Finds an old name as an empty module that passes every look-up on to the new one."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        root, _, name = fullname.partition(".")
+        if root != "rankdrift" or name not in MOVED:
+            return None
+        return ModuleSpec(fullname, self, is_package=any(m.startswith(f"{name}.") for m in MOVED))
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        new = f"rankdrift.{MOVED[module.__name__.partition('.')[2]]}"
+        warnings.warn(
+            f"{module.__name__} is now {new}; the old name goes with the next version.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        found = import_module(new)
+        module.__doc__ = found.__doc__
+        module.__dict__["__getattr__"] = lambda name: getattr(found, name)
+
+
+def keep_old_names() -> None:
+    """Let the names in MOVED be imported."""
+    if not any(isinstance(finder, _MovedModules) for finder in sys.meta_path):
+        sys.meta_path.append(_MovedModules())

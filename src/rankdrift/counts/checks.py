@@ -1,0 +1,196 @@
+"""What makes counts right: each check names what is wrong, how much of it, and what to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import date
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankdrift.core.errors import BadCounts
+from rankdrift.counts.tables import DRIFTS, Bools, Comparisons, Held, SmallInts, Table, usable
+
+if TYPE_CHECKING:
+    from rankdrift.counts.counts import Counts
+
+_DEEPEST = 2**29  # so that 2*rank+click fits an int32
+_OWN_FIELDS = ("buckets", "max_rank", "max_shown")
+
+
+def plain_values(counts: Counts) -> dict[str, Any]:
+    """The fields of `counts` that are not arrays, checked and in canonical form."""
+    columns = tuple(counts.segment_columns)
+    if len({column.casefold() for column in columns}) < len(columns):
+        raise BadCounts(f"Segment columns {columns} repeat a name. Give each once.")
+    segments = tuple(tuple(segment) for segment in counts.segments)
+    for segment in segments:
+        if len(segment) != len(columns):
+            raise BadCounts(
+                f"Segment {segment} has {len(segment)} values for {len(columns)} segment columns "
+                f"{columns}. Give one value a column."
+            )
+    buckets = _whole("buckets", counts.buckets, 1, 2**31 - 1)
+    if buckets & (buckets - 1):
+        raise BadCounts(
+            f"buckets is {buckets}, which is not a power of two. Use {1 << buckets.bit_length()}."
+        )
+    return {
+        "segment_columns": columns,
+        "segments": segments,
+        "buckets": buckets,
+        "max_rank": _whole("max_rank", counts.max_rank, 1, _DEEPEST),
+        "max_shown": _whole("max_shown", counts.max_shown, 2, 2**31 - 1),
+        "days": tuple(sorted(set(map(_day, counts.days)))),
+        "sources": tuple(sorted(set(counts.sources))),
+        "options": _options(counts.options),
+    }
+
+
+def check_tables(counts: Counts) -> None:
+    """Raise BadCounts unless every row can be."""
+    for table, kind, faults in (
+        (counts.pairs, "listed pairs", _pair_faults(counts)),
+        (counts.comparisons, "comparisons", _comparison_faults(counts)),
+        (counts.held, "counts of much-shown pairs by rank", _held_faults(counts)),
+        (counts.by_rank, "counts by rank", _by_rank_faults(counts)),
+    ):
+        for sums in table.columns()[-table.SUMS :]:
+            _refuse(sums < 0, "a negative number", kind, table)
+        known = len(counts.segments)
+        _refuse(_outside(table.columns()[0], 0, known - 1), "an unknown segment", kind, table)
+        for bad, what in faults:
+            _refuse(bad, what, kind, table)
+
+
+def check_used(counts: Counts) -> None:
+    """Raise BadCounts unless the funnel's `used` is the listed pairs plus those compared."""
+    used, listed, held = counts.funnel.used, counts.pairs.total, counts.held
+    pairs, rows, clicks = (
+        getattr(used, name) - getattr(listed, name) for name in ("pairs", "rows", "clicks")
+    )
+    if pairs == 0:
+        agree = rows == clicks == len(held) == len(counts.comparisons) == 0
+    else:
+        least = pairs * (counts.max_shown + 1)
+        agree = rows >= least and clicks >= pairs > 0 and len(counts.comparisons) > 0
+    if counts.held_known:
+        agree = agree and (pairs, clicks) == (held.first.sum(), held.clicks.sum())
+        agree = agree and _same_ranks(counts)
+    if not agree:
+        told = f"{held.first.sum():,} pairs with {held.clicks.sum():,} clicks"
+        raise BadCounts(
+            f"The funnel says {used.pairs:,} pairs, {used.rows:,} rows and {used.clicks:,} clicks "
+            f"were used, but {listed.pairs:,} pairs with {listed.rows:,} rows and "
+            f"{listed.clicks:,} clicks are listed, with {len(counts.comparisons):,} comparisons "
+            f"for pairs shown more than max_shown {counts.max_shown} times"
+            f"{f', which are {told}' if len(held) else ''}. "
+            "Rows were lost or counted twice on the way: count again, and take all the rows."
+        )
+
+
+def _same_ranks(counts: Counts) -> bool:
+    """Whether comparisons are of the ranks at which `held` has pairs, and the other way round."""
+    held, compared = counts.held, counts.comparisons
+    ranks = (compared.clicked, compared.other, held.rank)
+    deepest = max(int(rank.max(initial=0)) for rank in ranks)
+    size = len(counts.segments) * 2 * (deepest + 1)
+
+    def found(table: Held | Comparisons, rank: SmallInts) -> Bools:
+        there = np.zeros(size, bool)
+        there[(table.segment * np.int64(2) + table.single) * (deepest + 1) + rank] = True
+        return there
+
+    either = found(compared, compared.clicked) | found(compared, compared.other)
+    return bool(np.array_equal(either, found(held, held.rank)))
+
+
+def _pair_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
+    pairs, shown, padding = counts.pairs, counts.pairs.shown, counts.pairs.shown == 0
+    yield _outside(pairs.bucket, 0, counts.buckets - 1), _bucket_words(counts)
+    yield _outside(pairs.drift, 0, len(DRIFTS) - 1), f"a drift outside 0 to {len(DRIFTS) - 1}"
+    unsorted = (shown[:, 1:] < shown[:, :-1]) | padding[:, :-1]
+    yield unsorted & ~padding[:, 1:], "appearances, 2*rank+click, not ascending"
+    yield _outside(shown, 2, 2 * counts.max_rank + 1) & ~padding, _rank_words(counts)
+    long = f"more appearances than max_shown {counts.max_shown}, and should be comparisons"
+    yield pairs.appearances > counts.max_shown, long
+    yield ~usable(shown), "no click, or one rank only"
+
+
+def _comparison_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
+    clicked, other = counts.comparisons.clicked, counts.comparisons.other
+    yield _outside(counts.comparisons.bucket, 0, counts.buckets - 1), _bucket_words(counts)
+    yield _outside(clicked, 1, counts.max_rank), _rank_words(counts)
+    yield _outside(other, 1, counts.max_rank), _rank_words(counts)
+    yield clicked == other, "the same rank twice, which compares nothing"
+
+
+def _held_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
+    held = counts.held
+    yield _outside(held.rank, 1, counts.max_rank), _rank_words(counts)
+    yield held.first > held.pairs, "more pairs that have it as their first rank than were shown"
+    yield held.single & (held.clicks > held.pairs), "more clicks than pairs with a single one"
+
+
+def _by_rank_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
+    by_rank = counts.by_rank
+    yield _outside(by_rank.rank, 1, counts.max_rank), _rank_words(counts)
+    yield by_rank.clicks > by_rank.impressions, "more clicks than impressions"
+
+
+def _bucket_words(counts: Counts) -> str:
+    return f"a bucket outside 0 to {counts.buckets - 1}"
+
+
+def _rank_words(counts: Counts) -> str:
+    return f"a rank outside 1 to max_rank {counts.max_rank}"
+
+
+def _refuse(bad: Bools, what: str, kind: str, table: Table) -> None:
+    if not bad.any():
+        return
+    rows: Bools = np.any(bad.reshape(len(table), -1), axis=1)
+    row = int(np.argmax(rows))
+    example = ", ".join(
+        f"{name} {' '.join(map(str, np.atleast_1d(values[row])))}"
+        for name, values in vars(table).items()
+    )
+    raise BadCounts(
+        f"{np.count_nonzero(rows):,} of {len(rows):,} {kind} have {what}, for example: {example}. "
+        "Correct what made the counts, and count again."
+    )
+
+
+def _outside(values: Any, low: int, high: int) -> Bools:
+    outside: Bools = (values < low) | (values > high)
+    return outside
+
+
+def _whole(name: str, value: object, low: int, high: int) -> int:
+    try:
+        number = index(value)  # type: ignore[arg-type]  # a TypeError is what is asked for
+    except TypeError:
+        number = low - 1
+    if isinstance(value, bool) or not low <= number <= high:
+        raise BadCounts(f"{name} is {value!r}. Give a whole number from {low:,} to {high:,}.")
+    return number
+
+
+def _day(day: str) -> str:
+    try:
+        if date.fromisoformat(day).isoformat() == day:
+            return day
+    except (TypeError, ValueError):
+        pass
+    raise BadCounts(f"The counts name a day {day!r}. Write days as 2024-12-31.")
+
+
+def _options(options: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in options.items() if name not in _OWN_FIELDS}
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(kept, sort_keys=True, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise BadCounts(f"The options of the counts are not plain values: {error}.") from error
+    return plain

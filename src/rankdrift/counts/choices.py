@@ -1,0 +1,57 @@
+"""Counts as the likelihood sees them: weighted choices of one rank among those shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.core.errors import BadOption
+from rankdrift.counts.tables import UNIT, Ints, SmallInts, runs, widen
+
+if TYPE_CHECKING:
+    from rankdrift.counts.counts import Counts
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """The terms of Eq. (3), log-like: T weighted choices of one rank among those shown.
+
+    shown (T, K) int32, ranks ascending, then zeros; clicked (T,) int32, the rank chosen;
+    weight (T,) float64; bucket, segment (T,) int32;
+    pair (T,) int64, the row of Counts.pairs it comes from, -1 for a comparison.
+    """
+
+    shown: SmallInts
+    clicked: SmallInts
+    weight: NDArray[np.float64]
+    bucket: SmallInts
+    segment: SmallInts
+    pair: Ints
+
+
+def choices_of(counts: Counts, clicks: Literal["every", "single"]) -> Choices:
+    """One term per clicked rank of each listed pair, then one per comparison."""
+    if clicks not in ("every", "single"):
+        raise BadOption(f"clicks is {clicks!r}. Use 'every' or 'single'.")
+    pairs, comparisons = counts.pairs, counts.comparisons
+    clicked = pairs.shown & 1
+    if clicks == "single":
+        clicked = clicked * (pairs.clicks == 1)[:, None]
+        comparisons = comparisons.take(comparisons.single)
+    pair, column = np.nonzero(clicked)
+    starts = runs(pair, pairs.shown[pair, column])
+    times = np.diff(starts, append=len(pair))
+    pair, column = pair[starts], column[starts]
+    two = np.sort(np.stack([comparisons.clicked, comparisons.other], axis=1), axis=1)
+    weights = [(times * pairs.pairs[pair]).astype(np.float64), comparisons.weight / UNIT]
+    return Choices(
+        shown=np.concatenate([pairs.shown[pair] >> 1, widen(two, pairs.shown.shape[1])]),
+        clicked=np.concatenate([pairs.shown[pair, column] >> 1, comparisons.clicked]),
+        weight=np.concatenate(weights),
+        bucket=np.concatenate([pairs.bucket[pair], comparisons.bucket]),
+        segment=np.concatenate([pairs.segment[pair], comparisons.segment]),
+        pair=np.concatenate([pair, np.full(len(comparisons), -1)]),
+    )

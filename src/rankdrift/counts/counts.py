@@ -1,0 +1,351 @@
+"""Counts: all that the likelihood, Eq. (3), log-like, needs to know of a log.
+
+Counts add: those of two days are the sum of those of each day, exactly and in any order. A
+`Counts` is canonical: equal rows are one row, rows are sorted, empty ones are gone, so equal
+counts have equal arrays. One that exists is also right: making it checks it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import reduce
+from itertools import pairwise
+from operator import add
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.core.errors import BadCounts
+from rankdrift.counts.checks import check_tables, check_used, plain_values
+from rankdrift.counts.funnel import Funnel
+from rankdrift.counts.tables import (
+    DRIFTS,
+    UNIT,
+    ByRank,
+    Comparisons,
+    Held,
+    Pairs,
+    SmallInts,
+    fold,
+    shorten,
+    stack,
+)
+
+if TYPE_CHECKING:
+    from rankdrift.charts.curve import Figure
+    from rankdrift.counts.choices import Choices
+
+__all__ = [
+    "DRIFTS",
+    "UNIT",
+    "ByRank",
+    "Comparisons",
+    "Counts",
+    "Held",
+    "Pairs",
+    "Segment",
+    "merge",
+]
+
+Segment = tuple[str | None, ...]
+
+Segmented = TypeVar("Segmented", Pairs, Comparisons, Held, ByRank)
+
+_TABLES = ("pairs", "comparisons", "held", "by_rank")
+_BATCH = 8_000_000  # rows waiting to be merged before they are
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What a log says about propensities, by segment and query bucket.
+
+    segments: the values of segment_columns, one tuple each, sorted, None first; ((),) if there
+    are no segment columns. buckets: a power of two. max_shown: pairs shown more often are not
+    listed in `pairs` but held as comparisons, and counted by rank in `held`. days: ISO. sources:
+    fingerprints of the inputs. options: the resolved options of the harvest, as plain JSON values.
+    version: of the rankdrift that counted. The funnel is that of the log, and stays so when the
+    counts are restricted.
+    """
+
+    pairs: Pairs
+    comparisons: Comparisons
+    by_rank: ByRank
+    funnel: Funnel
+    buckets: int
+    max_rank: int
+    max_shown: int
+    segment_columns: tuple[str, ...] = ()
+    segments: tuple[Segment, ...] = ((),)
+    days: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    version: str = ""
+    held: Held = field(default_factory=Held.empty)
+
+    def __post_init__(self) -> None:
+        for name, value in plain_values(self).items():
+            object.__setattr__(self, name, value)
+        check_tables(self)
+        segments, place = _sorted_segments(self)
+        object.__setattr__(self, "segments", segments)
+        for name, table in self.tables.items():
+            if len(place) > 1:
+                table = replace(table, segment=place[table.segment])
+            object.__setattr__(self, name, table.collapse())
+        self.funnel.check()
+        if self.whole:
+            check_used(self)
+
+    @property
+    def whole(self) -> bool:
+        """Whether this is all that the log gave: `restrict` has taken nothing away."""
+        return "restrict" not in self.options
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """The tables by name."""
+        return {name: getattr(self, name) for name in _TABLES}
+
+    @property
+    def held_known(self) -> bool:
+        """Whether `held` has the pairs that are held as comparisons: files of format 1 do not."""
+        return len(self.held) > 0 or len(self.comparisons) == 0
+
+    @property
+    def n_held(self) -> int | None:
+        """Pairs held as comparisons; of counts restricted to fewer ranks, those whose first rank
+        is left; None if that is not known."""
+        if self.whole:
+            return self.funnel.used.pairs - self.pairs.total.pairs
+        return int(self.held.first.sum()) if self.held_known else None
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs counted: those listed, and those held as far as known."""
+        if self.whole:
+            return self.funnel.used.pairs
+        return self.pairs.total.pairs + (self.n_held or 0)
+
+    @property
+    def n_clicks(self) -> int:
+        """Clicks of the pairs counted."""
+        if self.whole:
+            return self.funnel.used.clicks
+        return self.pairs.total.clicks + int(self.held.clicks.sum())
+
+    @property
+    def ranks(self) -> SmallInts:
+        """The ranks at which usable pairs were shown, ascending."""
+        listed = np.unique(self.pairs.shown) >> 1
+        found = [listed[listed > 0], self.comparisons.clicked, self.comparisons.other]
+        return np.unique(np.concatenate(found))
+
+    def equals(self, other: Counts) -> bool:
+        """Whether all but the version and the sources is the same."""
+        names = {f.name for f in fields(self)} - {"version", "sources", *_TABLES}
+        return all(getattr(self, name) == getattr(other, name) for name in names) and all(
+            table.equals(other.tables[name]) for name, table in self.tables.items()
+        )
+
+    def __add__(self, other: Counts) -> Counts:
+        return merge([self, other])
+
+    def pool(self) -> Counts:
+        """The same counts with the segments summed away."""
+        return replace(self, segment_columns=(), segments=((),) * len(self.segments))
+
+    def restrict(
+        self,
+        *,
+        strict: bool = False,
+        max_rank: int | None = None,
+        segments: Iterable[Segment | str | None] | None = None,
+        max_shown: int | None = None,
+        buckets: int | None = None,
+    ) -> Counts:
+        """Fewer or coarser counts: what a harvest with these options would have listed.
+
+        strict: the paper's case, pairs with exactly two appearances at two ranks and one click.
+        max_rank: appearances deeper than this are dropped, then pairs left with no click or one
+        rank. segments: only these, each a tuple of values, or the value if there is one segment
+        column. max_shown, buckets: as of a coarser harvest.
+
+        The funnel stays that of the log. Of pairs held as comparisons, `max_rank` drops the cells
+        of deeper ranks, even if that leaves one rank of a pair, and `strict` drops all.
+        """
+        from rankdrift.counts.restrict import restrict
+
+        return restrict(
+            self, strict=strict, max_rank=max_rank, segments=segments, max_shown=max_shown,
+            buckets=buckets,
+        )  # fmt: skip
+
+    def only(self, ranks: NDArray[np.int32]) -> Counts:
+        """Appearances at these ranks only; pairs left with no click or one rank are dropped."""
+        from rankdrift.counts.restrict import at_ranks, told
+
+        tables = at_ranks(self.tables, ranks)
+        return replace(self, **tables, options=told(self, ranks=ranks.tolist()))
+
+    def drifting(self, drifts: Sequence[int]) -> Counts:
+        """Pairs that moved in one of these ways only (indices into DRIFTS)."""
+        from rankdrift.counts.restrict import listed_only, told
+
+        tables = listed_only(self.pairs.take(np.isin(self.pairs.drift, drifts)))
+        return replace(self, **tables, options=told(self, drift=list(drifts)))
+
+    def regroup(self, columns: Sequence[str]) -> Counts:
+        """Split by these of the segment columns only; the others are summed away."""
+        places = [self.segment_columns.index(column) for column in columns]
+        kept = tuple(tuple(segment[i] for i in places) for segment in self.segments)
+        return replace(self, segment_columns=tuple(columns), segments=kept)
+
+    def choices(self, clicks: Literal["every", "single"] = "every") -> Choices:
+        """The terms of the likelihood: every click, or only those of pairs with just one.
+
+        A pair clicked several times gives one term per clicked rank, with the number of its
+        clicks there as weight.
+        """
+        from rankdrift.counts.choices import choices_of
+
+        return choices_of(self, clicks)
+
+    def summary(self) -> dict[str, Any]:
+        """The size of the counts, as plain values for JSON."""
+        return {
+            "pairs": self.n_pairs,
+            "clicks": self.n_clicks,
+            "pairs_listed": self.pairs.total.pairs,
+            "pairs_compared": self.n_held,
+            "comparison_weight": float((self.comparisons.weight / UNIT).sum()),
+            "rows": sum(map(len, self.tables.values())),
+            "ranks": len(self.ranks),
+            "deepest_rank": int(self.ranks.max(initial=0)),
+            "segments": len(self.segments),
+            "buckets": self.buckets,
+            "max_rank": self.max_rank,
+            "max_shown": self.max_shown,
+            "days": len(self.days),
+            "first_day": self.days[0] if self.days else None,
+            "last_day": self.days[-1] if self.days else None,
+            "sources": len(self.sources),
+            "log_rows": self.funnel.rows,
+            "log_clicks": self.funnel.clicks,
+        }
+
+    def plot(self, **options: Any) -> Figure:
+        """How often each rank is clicked; its `save` writes .png, .svg or .html."""
+        from rankdrift.charts.counts import rates_chart
+        from rankdrift.charts.curve import Figure
+
+        return Figure(rates_chart(self, **options))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one Parquet file, whole or not at all; equal counts give equal bytes."""
+        from rankdrift.counts.file import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Counts:
+        """Read what `save` wrote."""
+        from rankdrift.counts.file import load
+
+        return load(path)
+
+
+def merge(parts: Iterable[Counts]) -> Counts:
+    """The counts of all parts together, the same in whatever order they come.
+
+    Finer buckets fold into coarser ones, and pairs shown more often than the smallest max_shown
+    become comparisons. Parts that count different things, or the same input twice, are refused.
+    What one part does not know of the pairs it holds as comparisons, the sum does not.
+    """
+    waiting: list[Counts] = []
+    rows = limit = 0
+    for part in parts:
+        waiting.append(part)
+        rows += len(part.pairs) + len(part.comparisons)
+        if rows > max(limit, _BATCH):
+            waiting = [_join(waiting)]
+            rows = len(waiting[0].pairs) + len(waiting[0].comparisons)
+            limit = 2 * rows
+    if not waiting:
+        raise BadCounts("There are no counts to merge. Give at least one.")
+    return waiting[0] if len(waiting) == 1 else _join(waiting)
+
+
+def _join(parts: Sequence[Counts]) -> Counts:
+    first = parts[0]
+    for part in parts[1:]:
+        _refuse_difference("segment columns", first.segment_columns, part.segment_columns)
+        _refuse_difference("max_rank", first.max_rank, part.max_rank)
+        _refuse_difference("option", first.options, part.options)
+    sources = sorted(source for part in parts for source in part.sources)
+    twice = sorted({a for a, b in pairwise(sources) if a == b})
+    if twice:
+        raise BadCounts(
+            f"{len(twice):,} of the inputs would be counted twice, for example {twice[0]}. "
+            "Merge each file once, and no file with one that already includes it."
+        )
+    buckets = min(part.buckets for part in parts)
+    max_shown = min(part.max_shown for part in parts)
+    segments: list[Segment] = []
+    listed: list[Pairs] = []
+    compared: list[Comparisons] = []
+    held: list[Held] = []
+    by_rank: list[ByRank] = []
+    for part in parts:
+        short, more, by_ranks = shorten(part.pairs, max_shown)
+        listed.append(_shift(short, len(segments)))
+        compared += [_shift(table, len(segments)) for table in (part.comparisons, more)]
+        held += [_shift(table, len(segments)) for table in (part.held, by_ranks)]
+        by_rank.append(_shift(part.by_rank, len(segments)))
+        segments += part.segments
+    return replace(
+        first,
+        pairs=fold(stack(listed), buckets),
+        comparisons=fold(stack(compared), buckets),
+        held=stack(held) if all(part.held_known for part in parts) else Held.empty(),
+        by_rank=stack(by_rank),
+        funnel=reduce(add, (part.funnel for part in parts)),
+        buckets=buckets,
+        max_shown=max_shown,
+        segments=tuple(segments),
+        days=tuple(day for part in parts for day in part.days),
+        sources=tuple(sources),
+        version=max((part.version for part in parts), key=_version_order),
+    )
+
+
+def _shift(table: Segmented, by: int) -> Segmented:
+    return replace(table, segment=table.segment + by)
+
+
+def _version_order(version: str) -> tuple[list[int], str]:
+    return [int(number) for number in re.findall(r"\d+", version)], version
+
+
+def _refuse_difference(name: str, a: Any, b: Any) -> None:
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        for key in sorted(a.keys() | b.keys()):
+            _refuse_difference(f"{name} {key!r}", a.get(key, "not set"), b.get(key, "not set"))
+    elif a != b:
+        raise BadCounts(
+            f"These counts cannot be merged: {name} is {a!r} in one and {b!r} in another. "
+            "Harvest them again with the same options."
+        )
+
+
+def _sorted_segments(counts: Counts) -> tuple[tuple[Segment, ...], SmallInts]:
+    """The segments that occur, sorted, and the new place of each old one."""
+    used = np.unique(np.concatenate([table.segment for table in counts.tables.values()]))
+    names = {counts.segments[i] for i in used} if counts.segment_columns else {()}
+    ordered = sorted(names, key=lambda segment: [(v is not None, v or "") for v in segment])
+    place = {segment: i for i, segment in enumerate(ordered)}
+    moves = [place.get(segment, -1) for segment in counts.segments]
+    return tuple(ordered), np.array(moves, np.int32)

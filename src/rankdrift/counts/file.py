@@ -1,0 +1,113 @@
+"""Files of counts: one Parquet file each, the table of `counts_table` with its metadata.
+
+Options, days and so on are JSON under the Parquet metadata key `rankdrift`. Files of format 1 tell
+nothing of much-shown pairs by rank; else they are the same.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankdrift.core.errors import BadCounts
+from rankdrift.core.files import cannot_write, replacing
+from rankdrift.counts.counts import Counts
+from rankdrift.counts.reading import read_table
+from rankdrift.counts.schema import FORMAT, table_sql, text
+from rankdrift.propensities.file import KEY as PROPENSITIES
+from rankdrift.propensities.file import looks_like_propensities
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+KEY = "rankdrift"
+_PROPENSITIES = "this file holds propensities, not counts. Read it with Propensities.load."
+
+
+def save(counts: Counts, path: str | os.PathLike[str]) -> None:
+    """Write `counts` as one Parquet file, whole or not at all."""
+    import duckdb
+
+    meta = json.dumps(metadata(counts), sort_keys=True)
+    with replacing(path) as part, duckdb.connect(config={"threads": 1}) as con:
+        options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{KEY}: {text(meta)}}}"
+        rows = table_sql(con, counts)
+        try:
+            con.execute(f"COPY ({rows}) TO {text(str(part))} ({options})")
+        except duckdb.Error as error:
+            raise cannot_write(path, error) from error
+
+
+def load(path: str | os.PathLike[str]) -> Counts:
+    """Read what `save` wrote."""
+    with _opened(path) as (con, name):
+        meta = _stored_metadata(con, name)
+        return read_table(con, f"read_parquet({name}, hive_partitioning = false)", meta)
+
+
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The metadata of what `save` wrote, without its rows. It ends the file: if it is there, the
+    file is whole."""
+    with _opened(path) as (con, name):
+        return _stored_metadata(con, name)
+
+
+def metadata(counts: Counts) -> dict[str, Any]:
+    """All of `counts` that is not in the table, as plain values; `read_table` takes it back."""
+    names = ("version", "options", "buckets", "max_rank", "max_shown", "days", "sources")
+    kept = {name: getattr(counts, name) for name in (*names, "segment_columns")}
+    return {"format": FORMAT, **kept}
+
+
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[DuckDBPyConnection, str]]:
+    """A connection and the file's name in its SQL; what goes wrong is BadCounts with the path."""
+    import duckdb
+
+    file = Path(os.path.abspath(path))
+    if not file.is_file():
+        what = "is a directory" if file.is_dir() else "does not exist"
+        raise BadCounts(f"{os.fspath(path)} {what}. Give a counts file written by a harvest.")
+    with duckdb.connect() as con:
+        try:
+            yield con, text(glob.escape(str(file)))
+        except BadCounts as error:
+            raise BadCounts(f"{os.fspath(path)}: {error}") from error
+        except duckdb.Error as error:
+            if looks_like_propensities(file):
+                raise BadCounts(f"{os.fspath(path)}: {_PROPENSITIES}") from error
+            raise BadCounts(
+                f"{os.fspath(path)} cannot be read as a Parquet file: it is cut short or of "
+                "another kind. Harvest again, or copy it again from where it came. "
+                f"(DuckDB says: {str(error).splitlines()[0]})"
+            ) from error
+
+
+def _stored_metadata(con: DuckDBPyConnection, name: str) -> dict[str, Any]:
+    stored = con.sql(f"SELECT key, value FROM parquet_kv_metadata({name})").fetchall()
+    texts = [value for key, value in stored if key == KEY.encode()]
+    if not texts:
+        if any(key == PROPENSITIES.encode() for key, _ in stored):
+            raise BadCounts(_PROPENSITIES)
+        raise BadCounts(
+            "this Parquet file was not written by rankdrift. Give a counts file, or use harvest to "
+            "count a log."
+        )
+    try:
+        meta = json.loads(texts[0])
+    except ValueError as error:
+        raise BadCounts("its metadata is damaged. Harvest again.") from error
+    number = meta.get("format") if isinstance(meta, dict) else None
+    if not isinstance(number, int) or number < 1:
+        raise BadCounts("its metadata names no format. Harvest again.")
+    if number > FORMAT:
+        raise BadCounts(
+            f"it has format {number}, written by rankdrift {meta.get('version')}; this rankdrift "
+            f"reads up to format {FORMAT}. Upgrade rankdrift."
+        )
+    return dict(meta)

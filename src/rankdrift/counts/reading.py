@@ -1,0 +1,317 @@
+"""Reading the table of counts, as `counts_table` describes it, whoever made it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.core.errors import BadCounts, Remark, did_you_mean
+from rankdrift.counts.counts import ByRank, Comparisons, Counts, Held, Pairs, Segment
+from rankdrift.counts.funnel import INPUT, USED, Dropped, Funnel, Used
+from rankdrift.counts.schema import MARK, OF_PLAN, SEGMENT, TYPES, Told, quoted, text
+from rankdrift.counts.tables import spell_out
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_NUMBERS = ("bucket", "drift", "rank", "other", "n", "clicks", "pairs")
+_NEEDED = {
+    "pair": ("bucket", "shown", "n"),
+    "comparison": ("bucket", "rank", "other", "single", "n"),
+    "held": ("rank", "single", "n", "clicks", "pairs"),
+    "rank": ("rank", "n"),
+    "funnel": ("shown", "n"),
+    "note": ("shown", "n"),
+}
+# The arrays of each kind, in the order of the fields of their tables, from its columns.
+_PAIR = {"bucket": "bucket", "drift": "coalesce(drift, 0)", "pairs": "n"}
+_COMPARISON = {"bucket": "bucket", "clicked": "rank", "other": "other", "single": "single",
+               "weight": "n"}  # fmt: skip
+_HELD = {"rank": "rank", "single": "single", "first": "n", "pairs": "pairs", "clicks": "clicks"}
+_RANK = {"rank": "rank", "impressions": "n", "clicks": "coalesce(clicks, 0)"}
+_WHOLE_TYPES = {*"TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER".split()}
+
+
+def read_table(
+    con: DuckDBPyConnection,
+    relation_sql: str,
+    meta: Mapping[str, Any],
+    funnel: Sequence[Told] | None = None,
+) -> Counts:
+    """The counts of a table, given as the text of a FROM clause on `con`.
+
+    Rows may come in any order; those with equal keys are summed; numbers may be text. `meta` has
+    buckets, max_rank and max_shown, and may have segment_columns, marked (whether MARK is used),
+    days, sources, options and version. The result of a plan comes with the rows of its `funnel`;
+    its pairs tell CELLs, and rows of kinds OF_PLAN are passed over. What cannot be right raises
+    BadCounts; what DuckDB cannot read, DuckDB's own error.
+    """
+    fields = _fields(meta)
+    columns: tuple[str, ...] = fields["segment_columns"]
+    try:
+        rows = _stage(con, relation_sql, columns, bool(meta.get("marked")), funnel is not None)
+        counts = Counts(
+            pairs=_pairs(rows, fields["max_shown"]),
+            comparisons=Comparisons(**rows.fetch("comparison", _COMPARISON)),
+            held=Held(**rows.fetch("held", _HELD)),
+            by_rank=ByRank(**rows.fetch("rank", _RANK)),
+            funnel=_funnel(con, funnel or ()),
+            segments=_segments(con) if columns else ((),),
+            **fields,
+        )
+    finally:
+        con.execute("DROP TABLE IF EXISTS temp.rankdrift_pair")
+        con.execute("DROP TABLE IF EXISTS temp.rankdrift_segments")
+        con.execute("DROP VIEW IF EXISTS temp.rankdrift_rows")
+    if not counts.held_known:
+        _tell_unknown(counts)
+    return counts
+
+
+def _tell_unknown(counts: Counts) -> None:
+    held = "The" if counts.n_held is None else f"The {counts.n_held:,}"
+    told = (
+        f"{held} pairs shown more than {counts.max_shown} times are not counted by rank in these "
+        "counts, which an older rankdrift made. Propensities and errors are the same, but their "
+        "columns pairs and clicks leave those pairs out. Harvest again to have them."
+    )
+    warnings.warn(told, Remark, stacklevel=2)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of the table, typed, as the view rankdrift_rows; those of listed pairs as the table
+    rankdrift_pair, with what they tell in `codes`; the segments as rankdrift_segments.
+
+    columns: of segments. doubtful: columns that may hold anything. planned: is it the result of a
+    plan?
+    """
+
+    con: DuckDBPyConnection
+    columns: Sequence[str]
+    doubtful: Sequence[str]
+    planned: bool
+
+    def fetch(
+        self, kind: str, wanted: Mapping[str, str], table: str = "rankdrift_rows"
+    ) -> dict[str, NDArray[Any]]:
+        """The arrays of one kind of row, with `segment` an index into rankdrift_segments."""
+        same = (f"r.s{i} IS NOT DISTINCT FROM g.s{i}" for i in range(len(self.columns)))
+        join = f"JOIN rankdrift_segments g ON {' AND '.join(same)}" if self.columns else ""
+        picks = {"segment": "g.segment", **wanted} if self.columns else wanted
+        named = ", ".join(f"{sql} AS {name}" for name, sql in picks.items())
+        # What a plan found comes in no order, and the engine sorts faster than we do.
+        order = "ORDER BY ALL" if self.planned and table == "rankdrift_rows" else ""
+        rows = self.con.sql(f"SELECT {named} FROM {table} r {join} WHERE kind = '{kind}' {order}")
+        found = rows.fetchnumpy()
+        if any(map(np.ma.is_masked, found.values())):
+            self.refuse()
+        arrays = {name: np.ma.getdata(values) for name, values in found.items()}
+        if not self.columns:
+            arrays["segment"] = np.zeros(len(next(iter(arrays.values()))), np.int32)
+        return arrays
+
+    @property
+    def ignored(self) -> Sequence[str]:
+        """Kinds of rows that are not for us."""
+        return OF_PLAN if self.planned else ()
+
+    def refuse(self) -> None:
+        """Raise BadCounts if a row cannot be read, and say how."""
+        found = self.con.sql(f"""
+            SELECT {_problem(self.doubtful, self.ignored)} AS problem,
+                count(*), first(kind), first(shown), first(n)
+            FROM (SELECT *, NULL AS codes FROM rankdrift_rows WHERE kind IS DISTINCT FROM 'pair'
+                UNION ALL BY NAME SELECT * FROM rankdrift_pair)
+            WHERE problem IS NOT NULL GROUP BY problem ORDER BY 2 DESC, 1""").fetchall()
+        if found:
+            problem, rows, kind, shown, n = found[0]
+            raise BadCounts(
+                f"{rows:,} rows have {problem}, for example kind {kind!r}, shown {shown!r}, "
+                f"n {n!r}. The kinds are {', '.join(_NEEDED)}: correct what made the table, and "
+                "make it again."
+            )
+
+
+def _stage(
+    con: DuckDBPyConnection, relation_sql: str, columns: Sequence[str], marked: bool, planned: bool
+) -> _Rows:
+    described = con.sql(f"DESCRIBE SELECT * FROM {relation_sql}").fetchall()
+    types = {name.casefold(): kind for name, kind, *_ in described}
+    _check_columns(types, columns)
+    segments = [f"s{i}" for i in range(len(columns))]
+    raw = [
+        f"{_segment_sql(column, marked)} AS {segment}"
+        for column, segment in zip(columns, segments, strict=True)
+    ]
+    numbers, doubtful = [], []
+    for column in _NUMBERS:
+        if column not in types:  # drift alone may be left out: then it is unknown
+            numbers.append(f"CAST(NULL AS BIGINT) AS {column}")
+        elif types[column] in _WHOLE_TYPES:
+            raw.append(column)
+            numbers.append(column)
+        else:  # a cast alone would round
+            doubtful.append(column)
+            raw.append(f"nullif(trim(CAST({column} AS VARCHAR)), '') AS raw_{column}")
+            whole = f"regexp_full_match(raw_{column}, '-?[0-9]+([.]0*)?')"
+            numbers.append(
+                f"CASE WHEN {whole} THEN TRY_CAST(raw_{column} AS BIGINT) END AS {column}"
+            )
+    plain = types["single"] == "BOOLEAN"
+    single = "single" if plain else "TRY_CAST(CAST(single AS VARCHAR) AS BOOLEAN)"
+    raws = "".join(f", raw_{column}" for column in doubtful)
+    kind = "trim(CAST(kind AS VARCHAR))" if doubtful else "kind"
+    con.execute(f"""
+        CREATE OR REPLACE TEMP VIEW rankdrift_rows AS
+        WITH raw AS (
+            SELECT {kind} AS kind, nullif(CAST(shown AS VARCHAR), '') AS shown,
+                {", ".join([f"{single} AS single", *raw])}
+            FROM {relation_sql}
+        )
+        SELECT {", ".join(["kind", "shown", "single", *segments, *numbers])}{raws} FROM raw""")
+    con.execute("""
+        CREATE OR REPLACE TEMP TABLE rankdrift_pair AS
+        SELECT *, TRY_CAST(string_split(shown, ' ') AS INTEGER[]) AS codes
+        FROM rankdrift_rows WHERE kind = 'pair'""")
+    if segments:
+        con.execute(f"""
+            CREATE OR REPLACE TEMP TABLE rankdrift_segments AS
+            SELECT row_number() OVER (ORDER BY {", ".join(f"{s} NULLS FIRST" for s in segments)})
+                - 1 AS segment, *
+            FROM (SELECT DISTINCT {", ".join(segments)} FROM rankdrift_rows
+                WHERE kind IN ('pair', 'comparison', 'held', 'rank'))""")
+    rows = _Rows(con, columns, doubtful, planned)
+    # Without doubtful columns a row that cannot be read lacks a value, has an unknown kind or is
+    # of a pair: what each row has is looked at only if one does.
+    kinds = ", ".join(map(text, (*_NEEDED, *rows.ignored)))
+    odd = f"""
+        SELECT (SELECT count(*) FROM rankdrift_rows WHERE coalesce(kind NOT IN ({kinds}), TRUE))
+            + (SELECT count(*) FROM rankdrift_rows WHERE kind IN ('funnel', 'note')
+                AND (shown IS NULL OR n IS NULL))
+            + (SELECT count(*) FROM rankdrift_pair WHERE {_UNREADABLE} OR shown IS NULL)"""
+    if doubtful or con.sql(odd).fetchall()[0][0]:
+        rows.refuse()
+    return rows
+
+
+def _segment_sql(column: str, marked: bool) -> str:
+    value = f"CAST({quoted(SEGMENT + column)} AS VARCHAR)"
+    if not marked:
+        return value
+    return f"CASE WHEN {value} LIKE '{MARK}%' THEN substr({value}, 2) ELSE nullif({value}, '') END"
+
+
+# Of a listed pair; an element that cannot be cast is a NULL in the list.
+_UNREADABLE = "list_min(codes) < 2 OR list_count(codes) < len(codes)"
+
+
+def _problem(doubtful: Iterable[str], ignored: Iterable[str]) -> str:
+    """SQL: how a row cannot be read, or NULL; `doubtful` columns may hold anything."""
+
+    def first(problems: Iterable[tuple[str, str]], otherwise: str = "NULL") -> str:
+        cases = " ".join(f"WHEN {wrong} THEN {text(what)}" for wrong, what in problems)
+        return f"CASE {cases} ELSE {otherwise} END" if cases else otherwise
+
+    kinds = []
+    for kind, needed in _NEEDED.items():
+        problems = [(f"{column} IS NULL", f"no {column}") for column in needed]
+        if kind == "pair":
+            words = "something other than codes 2*rank+click, one space apart, as shown"
+            problems.append((_UNREADABLE, words))
+        kinds.append(f"WHEN {text(kind)} THEN {first(problems)}")
+    kinds += [f"WHEN {text(kind)} THEN NULL" for kind in ignored]
+    by_kind = f"CASE kind {' '.join(kinds)} ELSE {text('an unknown kind')} END"
+    broken = [
+        (f"raw_{column} IS NOT NULL AND {column} IS NULL",
+         f"something other than a whole number as {column}")
+        for column in doubtful
+    ]  # fmt: skip
+    return first(broken, otherwise=by_kind)
+
+
+def _pairs(rows: _Rows, max_shown: int) -> Pairs:
+    codes = {f"c{i}": f"coalesce(codes[{i}], 0)" for i in range(1, _longest(rows, max_shown) + 1)}
+    found = rows.fetch("pair", _PAIR | codes, "rankdrift_pair")
+    shown = np.stack([found.pop(code) for code in codes], axis=1)
+    return Pairs(**found, shown=spell_out(shown) if rows.planned else shown)
+
+
+def _longest(rows: _Rows, max_shown: int) -> int:
+    """The most codes a listed pair has, refused if more than `max_shown`."""
+    [(longest, too_long)] = rows.con.sql(f"""
+        SELECT max(len(codes)), count(*) FILTER (len(codes) > {max_shown})
+        FROM rankdrift_pair""").fetchall()
+    if too_long:
+        raise BadCounts(
+            f"{too_long:,} listed pairs have more appearances than max_shown {max_shown}, up to "
+            f"{longest:,}. Make them comparisons, or harvest with a larger max_shown."
+        )
+    return max(longest or 0, 2)
+
+
+def _segments(con: DuckDBPyConnection) -> tuple[Segment, ...]:
+    rows = con.sql("SELECT * FROM rankdrift_segments ORDER BY segment").fetchall()
+    return tuple(tuple(row[1:]) for row in rows)
+
+
+def _funnel(con: DuckDBPyConnection, more: Sequence[Told]) -> Funnel:
+    rows = con.sql("""
+        SELECT kind, shown, sum(n), sum(coalesce(clicks, 0)), sum(pairs)
+        FROM rankdrift_rows WHERE kind IN ('funnel', 'note') GROUP BY ALL""").fetchall()
+    rows += more
+    lines = {name: Dropped(*numbers) for kind, name, *numbers in rows if kind == "funnel"}
+    notes = {name: n for kind, name, n, *_ in rows if kind == "note"}
+    for name in (INPUT, USED):
+        if name not in lines:
+            raise BadCounts(
+                f"The funnel has no row {name!r}, so what was dropped cannot be told. Take all the "
+                "rows of the table, those of kind 'funnel' included."
+            )
+    given, used = lines.pop(INPUT), lines.pop(USED)
+    return Funnel(
+        rows=given.rows,
+        clicks=given.clicks,
+        dropped=lines,
+        used=Used(used.rows, used.clicks, used.pairs or 0),
+        notes=notes,
+    )
+
+
+def _check_columns(found: Iterable[str], segment_columns: Sequence[str]) -> None:
+    """Raise BadCounts unless the table has all the columns, and no segment column too many."""
+    expected = [*TYPES, *(SEGMENT + column for column in segment_columns)]
+    known = {column.casefold() for column in expected}
+    extra = [column for column in found if column.startswith(SEGMENT) and column not in known]
+    missing = [c for c in expected if c != "drift" and c.casefold() not in found]
+    if missing:
+        hints = did_you_mean(missing[0], [column for column in found if column not in known])
+        raise BadCounts(f"The table of counts has no column {', '.join(missing)}.{hints}")
+    if extra:
+        raise BadCounts(
+            f"The table of counts has {', '.join(extra)}, but the segment columns are "
+            f"{', '.join(segment_columns) or 'none'}. Name them all, or leave the column out."
+        )
+
+
+def _fields(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of Counts that `meta` gives; Counts checks their values."""
+    missing = [name for name in ("buckets", "max_rank", "max_shown") if name not in meta]
+    if missing:
+        raise BadCounts(f"The metadata has no {', '.join(missing)}. Harvest again.")
+    fields = {name: meta[name] for name in ("buckets", "max_rank", "max_shown")}
+    for name in ("segment_columns", "days", "sources"):
+        values = meta.get(name, ())
+        listed = isinstance(values, (list, tuple))
+        if not listed or not all(isinstance(value, str) for value in values):
+            raise BadCounts(f"The metadata has {name} {values!r}. Give a list of texts.")
+        fields[name] = tuple(values)
+    options, version = meta.get("options", {}), meta.get("version", "")
+    if not isinstance(options, Mapping) or not isinstance(version, str):
+        raise BadCounts("The metadata has damaged options. Harvest again.")
+    return {**fields, "options": options, "version": version}

@@ -1,0 +1,111 @@
+"""Fewer or coarser counts of the same log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.core.errors import BadOption, did_you_mean
+from rankdrift.counts.tables import Comparisons, Held, Pairs, cut, fold, shorten, stack
+
+if TYPE_CHECKING:
+    from rankdrift.counts.counts import Counts, Segment
+
+Tables = dict[str, Any]
+"""Tables of Counts by name."""
+
+
+def restrict(
+    counts: Counts,
+    *,
+    strict: bool,
+    max_rank: int | None,
+    segments: Iterable[Segment | str | None] | None,
+    max_shown: int | None,
+    buckets: int | None,
+) -> Counts:
+    """See `Counts.restrict`."""
+    max_rank = _at_most("max_rank", max_rank, counts.max_rank, 1)
+    max_shown = _at_most("max_shown", max_shown, counts.max_shown, 2)
+    buckets = _at_most("buckets", buckets, counts.buckets, 1)
+    if buckets & (buckets - 1):
+        raise BadOption(f"buckets is {buckets}. Use a power of two.")
+    tables, done = counts.tables, dict[str, Any]()
+    if segments is not None:
+        wanted = _find_segments(counts, segments)
+        tables = {name: t.take(np.isin(t.segment, wanted)) for name, t in tables.items()}
+        done["segments"] = [counts.segments[i] for i in wanted]
+    if max_rank < counts.max_rank:
+        tables = at_ranks(tables, np.arange(1, max_rank + 1))
+        done["max_rank"] = max_rank
+    if strict:
+        two = (tables["pairs"].appearances == 2) & (tables["pairs"].clicks == 1)
+        tables |= listed_only(tables["pairs"].take(two))
+        done["strict"] = True
+    pairs, compared, held = shorten(tables["pairs"], max_shown)
+    tables["pairs"] = fold(pairs, buckets)
+    tables["comparisons"] = fold(stack([tables["comparisons"], compared]), buckets)
+    tables["held"] = stack([tables["held"], held]) if counts.held_known else Held.empty()
+    return replace(
+        counts, **tables, buckets=buckets, max_rank=max_rank, max_shown=max_shown,
+        options=told(counts, **done),
+    )  # fmt: skip
+
+
+def at_ranks(tables: Tables, ranks: NDArray[Any]) -> Tables:
+    """Appearances at these ranks only."""
+    compared, held, by_rank = tables["comparisons"], tables["held"], tables["by_rank"]
+    inside = np.isin(compared.clicked, ranks) & np.isin(compared.other, ranks)
+    return {
+        "pairs": cut(tables["pairs"], ranks),
+        "comparisons": compared.take(inside),
+        "held": held.take(np.isin(held.rank, ranks)),
+        "by_rank": by_rank.take(np.isin(by_rank.rank, ranks)),
+    }
+
+
+def listed_only(pairs: Pairs) -> Tables:
+    """These pairs, and no comparison."""
+    return {"pairs": pairs, "comparisons": Comparisons.empty(), "held": Held.empty()}
+
+
+def told(counts: Counts, **done: Any) -> dict[str, Any]:
+    """The options of `counts` after this has been done to them as well."""
+    before = counts.options.get("restrict", {})
+    return {**counts.options, **({"restrict": {**before, **done}} if before or done else {})}
+
+
+def _at_most(name: str, asked: int | None, have: int, least: int) -> int:
+    if asked is None:
+        return have
+    if not least <= asked <= have:
+        raise BadOption(
+            f"{name} is {asked:,}, but these counts were made with {name} {have:,}. "
+            f"Use {least:,} to {have:,}, or harvest again with --{name.replace('_', '-')} {asked}."
+        )
+    return asked
+
+
+def _find_segments(counts: Counts, wanted: Iterable[Segment | str | None]) -> list[int]:
+    place = {segment: i for i, segment in enumerate(counts.segments)}
+    found = set()
+    for value in wanted:
+        segment = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+        if segment not in place:
+            names = [_segment_words(known) for known in counts.segments]
+            words = _segment_words(segment)
+            raise BadOption(
+                f"There is no segment {words}.{did_you_mean(words, names)} "
+                f"The segments by {', '.join(counts.segment_columns) or 'nothing'} are: "
+                f"{'; '.join(names[:20])}{'; ...' if len(names) > 20 else ''}."
+            )
+        found.add(place[segment])
+    return sorted(found)
+
+
+def _segment_words(segment: Segment) -> str:
+    return ", ".join("(missing)" if value is None else value for value in segment) or "(all)"

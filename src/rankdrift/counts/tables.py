@@ -1,0 +1,358 @@
+"""The arrays of `Counts`, and the arithmetic on them: no files, no options, no loops over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.core.errors import BadCounts
+from rankdrift.counts.funnel import Used
+
+UNIT = 2**32
+"""Weights of comparisons are whole numbers of 1/UNIT, so that sums are exact in any order."""
+
+DRIFTS = ("unknown", "up, short", "up, long", "down, short", "down, long")
+"""Did the doc move up or down over its appearances, and were they an hour apart or more?"""
+
+Ints = NDArray[np.int64]
+SmallInts = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+
+_CHUNK = 1 << 18  # pairs turned into comparisons at a time
+_TOO_MANY = 2.0**62
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of equal length: keys first, then the SUMS columns that add up."""
+
+    TYPES: ClassVar[tuple[type[np.generic], ...]] = ()
+    SUMS: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        for column, dtype in zip(fields(self), self.TYPES, strict=True):
+            given = np.asarray(getattr(self, column.name))
+            values = np.ascontiguousarray(given, dtype=dtype).view()
+            if values.dtype != given.dtype and not np.array_equal(values, given):
+                raise BadCounts(
+                    f"Column {column.name!r} of {type(self).__name__} has values that do not fit "
+                    f"{dtype.__name__}. Give whole numbers within its range."
+                )
+            values.flags.writeable = False
+            object.__setattr__(self, column.name, values)
+        lengths = {len(values) for values in self.columns()}
+        if len(lengths) > 1:
+            raise BadCounts(
+                f"The columns of {type(self).__name__} differ in length: {sorted(lengths)}. "
+                "Give one value a row."
+            )
+
+    def __len__(self) -> int:
+        return len(self.columns()[0])
+
+    @classmethod
+    def empty(cls) -> Self:
+        return cls(*(np.zeros(0, dtype) for dtype in cls.TYPES))
+
+    def columns(self) -> list[NDArray[Any]]:
+        return [getattr(self, column.name) for column in fields(self)]
+
+    def take(self, rows: NDArray[Any] | slice) -> Self:
+        """The rows of a mask, an index or a slice."""
+        return type(self)(*(values[rows] for values in self.columns()))
+
+    def equals(self, other: Self) -> bool:
+        return all(map(np.array_equal, self.columns(), other.columns()))
+
+    def collapse(self) -> Self:
+        """Sorted by key, rows of equal key summed, rows that are all zero left out."""
+        keys, sums = self.columns()[: -self.SUMS], self.columns()[-self.SUMS :]
+        filled = np.any([values != 0 for values in sums], axis=0)
+        if not filled.all():
+            return self.take(filled).collapse()
+        words = _pack([part for key in keys for part in (key.T if key.ndim == 2 else [key])])
+        if _ascending(words):
+            return self
+        order = _order(words)
+        starts = runs(*(word[order] for word in words))
+        first = order[starts]
+        return type(self)(*(key[first] for key in keys), *(_sum(v[order], starts) for v in sums))
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs(Table):
+    """Pairs with the same appearances, one row per (segment, bucket, drift, appearances).
+
+    segment (P,) int32, index into Counts.segments; bucket (P,) int32, of the query's hash;
+    drift (P,) int32, which way and over how long it moved, an index into DRIFTS;
+    shown (P, K) int32, 2*rank+click of each appearance, ascending, then zeros;
+    pairs (P,) int64, how many there are.
+    """
+
+    TYPES = (np.int32, np.int32, np.int32, np.int32, np.int64)
+    segment: SmallInts
+    bucket: SmallInts
+    drift: SmallInts
+    shown: SmallInts
+    pairs: Ints
+
+    def __post_init__(self) -> None:
+        shown = np.asarray(self.shown)
+        if shown.ndim != 2:
+            shown = shown.reshape(len(shown), -1 if shown.size else 2)
+        longest = shown.shape[1]
+        while longest > 2 and not shown[:, longest - 1].any():
+            longest -= 1
+        object.__setattr__(self, "shown", widen(shown, max(longest, 2)))
+        super().__post_init__()
+
+    @property
+    def appearances(self) -> Ints:
+        """(P,) how often one pair of the row was shown."""
+        appearances: Ints = np.sum(self.shown != 0, axis=1, dtype=np.int64)
+        return appearances
+
+    @property
+    def clicks(self) -> Ints:
+        """(P,) how often one pair of the row was clicked."""
+        clicks: Ints = np.sum(self.shown & 1, axis=1, dtype=np.int64)
+        return clicks
+
+    @property
+    def total(self) -> Used:
+        """All pairs with their appearances and clicks."""
+        rows, clicks = (int(each @ self.pairs) for each in (self.appearances, self.clicks))
+        return Used(rows=rows, clicks=clicks, pairs=int(self.pairs.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons(Table):
+    """Pairs shown more than max_shown times, as weighted choices between two ranks.
+
+    segment, bucket (C,) int32; clicked, other (C,) int32, the two ranks;
+    single (C,) bool, the pair had exactly one click; weight (C,) int64, in 1/UNIT.
+    """
+
+    TYPES = (np.int32, np.int32, np.int32, np.int32, np.bool_, np.int64)
+    segment: SmallInts
+    bucket: SmallInts
+    clicked: SmallInts
+    other: SmallInts
+    single: Bools
+    weight: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Held(Table):
+    """The pairs that Comparisons are made of, by rank.
+
+    segment, rank (H,) int32; single (H,) bool, the pair had exactly one click;
+    first (H,) int64, pairs with this as the first of their ranks: they add up to all pairs;
+    pairs (H,) int64, pairs shown at the rank; clicks (H,) int64, the clicks they got there.
+    """
+
+    TYPES = (np.int32, np.int32, np.bool_, np.int64, np.int64, np.int64)
+    SUMS = 3
+    segment: SmallInts
+    rank: SmallInts
+    single: Bools
+    first: Ints
+    pairs: Ints
+    clicks: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class ByRank(Table):
+    """segment, rank (N,) int32; impressions, clicks (N,) int64 of all good rows at that rank."""
+
+    TYPES = (np.int32, np.int32, np.int64, np.int64)
+    SUMS = 2
+    segment: SmallInts
+    rank: SmallInts
+    impressions: Ints
+    clicks: Ints
+
+
+AnyTable = TypeVar("AnyTable", bound=Table)
+Bucketed = TypeVar("Bucketed", Pairs, Comparisons)
+
+
+def stack(tables: Sequence[AnyTable]) -> AnyTable:
+    """The rows of all tables, one after the other."""
+    columns = []
+    for parts in zip(*(table.columns() for table in tables), strict=True):
+        if parts[0].ndim == 2:
+            parts = tuple(widen(part, max(other.shape[1] for other in parts)) for part in parts)
+        columns.append(np.concatenate(parts))
+    return type(tables[0])(*columns)
+
+
+def fold(table: Bucketed, buckets: int) -> Bucketed:
+    """With fewer buckets: a bucket is the low bits of a hash."""
+    if table.bucket.max(initial=0) < buckets:
+        return table
+    return replace(table, bucket=table.bucket & (buckets - 1))
+
+
+def cut(pairs: Pairs, ranks: NDArray[Any]) -> Pairs:
+    """With the appearances at these ranks only, and without the pairs this leaves unusable."""
+    kept = np.where(np.isin(pairs.shown >> 1, ranks), pairs.shown, 0)
+    # Zeros go last; codes stay ascending.
+    kept = np.sort(np.where(kept == 0, np.iinfo(np.int32).max, kept), axis=1)
+    kept = np.where(kept == np.iinfo(np.int32).max, 0, kept)
+    moved = np.any(kept != pairs.shown, axis=1)
+    # What is left of a pair need not have moved the way the whole did.
+    cut_pairs = replace(pairs, shown=kept, drift=np.where(moved, 0, pairs.drift))
+    return cut_pairs.take(usable(cut_pairs.shown))
+
+
+def usable(shown: SmallInts) -> Bools:
+    """(P,) which rows have a click and two ranks."""
+    two_ranks: Bools = shown[:, 0] >> 1 != shown.max(axis=1) >> 1
+    clicked: Bools = np.bitwise_or.reduce(shown, axis=1) & 1 == 1
+    return two_ranks & clicked
+
+
+def shorten(pairs: Pairs, max_shown: int) -> tuple[Pairs, Comparisons, Held]:
+    """Pairs shown more than `max_shown` times turned into comparisons."""
+    long = pairs.appearances > max_shown
+    if not long.any():
+        return pairs, Comparisons.empty(), Held.empty()
+    rows = np.flatnonzero(long)
+    chunks = (pairs.take(rows[start : start + _CHUNK]) for start in range(0, len(rows), _CHUNK))
+    compared, held = zip(*map(_compare, chunks), strict=True)
+    return pairs.take(~long), stack(compared), stack(held)
+
+
+def _compare(pairs: Pairs) -> tuple[Comparisons, Held]:
+    """Each clicked rank a against each other rank b of its pair, with weight c_a n_b / (m - 1).
+
+    The weight of one pair is rounded to 1/UNIT in IEEE doubles, in this order of operations,
+    which every SQL engine can repeat to the last bit.
+    """
+    pair, column = np.nonzero(pairs.shown)
+    code = pairs.shown[pair, column]
+    starts = runs(pair, code >> 1)
+    n = np.diff(starts, append=len(code))
+    c = np.add.reduceat(code & 1, starts, dtype=np.int64)
+    pair, rank = pair[starts], code[starts] >> 1
+    single = pairs.clicks == 1
+
+    # a, b: positions in (pair, rank, n, c), whose rows of one pair lie together.
+    ranks_of_pair = np.bincount(pair, minlength=len(pairs))
+    first_of_pair = np.cumsum(ranks_of_pair) - ranks_of_pair
+    clicked = np.flatnonzero(c)
+    times = ranks_of_pair[pair[clicked]]
+    a = np.repeat(clicked, times)
+    start = first_of_pair[pair[clicked]] - (np.cumsum(times) - times)
+    b = np.repeat(start, times) + np.arange(len(a))
+    a, b = a[a != b], b[a != b]
+
+    row = pair[a]
+    m = pairs.appearances[row]
+    share = (c[a] * n[b]).astype(np.float64) * float(UNIT) / (m - 1).astype(np.float64)
+    weight = np.floor(share + 0.5)
+    _refuse_too_many(weight * pairs.pairs[row])
+    compared = Comparisons(
+        segment=pairs.segment[row],
+        bucket=pairs.bucket[row],
+        clicked=rank[a],
+        other=rank[b],
+        single=single[row],
+        weight=weight.astype(np.int64) * pairs.pairs[row],
+    )
+    many = pairs.pairs[pair]
+    held = Held(
+        segment=pairs.segment[pair],
+        rank=rank,
+        single=single[pair],
+        first=np.where(np.diff(pair, prepend=-1), many, 0),
+        pairs=many,
+        clicks=c * many,
+    )
+    return compared.collapse(), held.collapse()
+
+
+def spell_out(cells: Ints) -> SmallInts:
+    """The appearances of pairs, as in Pairs.shown, of which the plan tells ranks: see
+    `plan.pairs.CELL`. cells (P, K), each row's ascending and beside zeros."""
+    pair, column = np.nonzero(cells)
+    cell = cells[pair, column]
+    n, c = (cell >> 5) & 31, cell & 31
+    starts = np.cumsum(n) - n
+    within = np.arange(n.sum()) - np.repeat(starts, n)
+    clicked = within >= np.repeat(n - c, n)
+    code = 2 * np.repeat(cell >> 10, n) + clicked
+    pair = np.repeat(pair, n)
+    first = runs(pair)
+    place = np.arange(len(pair)) - np.repeat(first, np.diff(first, append=len(pair)))
+    shown = np.zeros((len(cells), max(int(place.max(initial=0)) + 1, 2)), np.int32)
+    shown[pair, place] = code
+    return shown
+
+
+def runs(*columns: NDArray[Any]) -> NDArray[np.intp]:
+    """Where a new run of equal rows starts."""
+    if len(columns[0]) == 0:
+        return np.zeros(0, np.intp)
+    differs = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return np.concatenate([[0], np.flatnonzero(differs) + 1])
+
+
+def widen(values: NDArray[Any], width: int) -> NDArray[Any]:
+    """`values` (N, K) with zeros added, or columns left out, to have `width` columns."""
+    if values.shape[1] >= width:
+        return values[:, :width]
+    return np.pad(values, ((0, 0), (0, width - values.shape[1])))
+
+
+def _pack(columns: Sequence[NDArray[Any]]) -> list[NDArray[np.uint64]]:
+    """As few 64-bit words as hold the columns, in the same lexicographic order."""
+    words = [np.zeros(len(columns[0]), np.uint64)]
+    free = 64
+    for column in columns:
+        bits = int(column.max(initial=0)).bit_length()
+        if bits > free:
+            words.append(np.zeros(len(column), np.uint64))
+            free = 64
+        free -= bits
+        if bits:
+            words[-1] |= column.astype(np.uint64) << np.uint64(free)
+    return words
+
+
+def _order(words: Sequence[NDArray[np.uint64]]) -> NDArray[np.intp]:
+    """The rows in ascending order."""
+    word, rows = words[0], np.arange(len(words[0]), dtype=np.uint64)
+    bits = len(word).bit_length()
+    if len(words) > 1 or (word & np.uint64((1 << bits) - 1)).any():
+        return np.asarray(np.lexsort(words[::-1]))
+    # With the row's number in the bits that are free: plain sorting is several times as fast.
+    return np.asarray(np.sort(word | rows) & np.uint64((1 << bits) - 1), np.intp)
+
+
+def _ascending(words: Sequence[NDArray[np.uint64]]) -> bool:
+    """Whether each row is greater than the one before."""
+    less, equal = np.zeros(max(len(words[0]) - 1, 0), bool), np.True_
+    for word in words:
+        less |= equal & (word[:-1] < word[1:])
+        equal = equal & (word[:-1] == word[1:])
+    return bool(less.all())
+
+
+def _sum(values: Ints, starts: NDArray[np.intp]) -> Ints:
+    if float(values.max()) * len(values) > _TOO_MANY:
+        _refuse_too_many(np.add.reduceat(values.astype(np.float64), starts))
+    return np.add.reduceat(values, starts)
+
+
+def _refuse_too_many(sums: NDArray[np.float64]) -> None:
+    if sums.max() > _TOO_MANY:
+        raise BadCounts(
+            f"One cell of the counts would reach {sums.max():.3g}, more than a 64-bit whole number "
+            "holds safely. Use more buckets, or merge fewer days at a time."
+        )

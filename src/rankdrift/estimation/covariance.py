@@ -1,0 +1,222 @@
+"""How sure the curve is: covariance of phi from the curvature, from query buckets, or by bootstrap.
+
+Clicks of one pair belong together, and pairs of one query may too; the default therefore takes
+buckets of queries as the independent units. Everything is relative to the reference rank.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from rankdrift.core.errors import NotConverged
+from rankdrift.estimation.jackknife import leave_out
+from rankdrift.estimation.laplacian import Floats
+from rankdrift.estimation.likelihood import Likelihood, is_plain, shares
+from rankdrift.estimation.newton import Fit, maximise
+from rankdrift.propensities.propensities import t_quantile
+
+# So much of log L may be left to gain for a bootstrap sample: far below the noise that it is.
+GAIN = 1e-6
+# Of the information on a parameter, less than this share from other buckets is none.
+ALONE = 1e-6
+_CHUNK = 2_000_000  # numbers worked on at a time, for each of a few arrays
+
+
+def model_covariance(fit: Fit) -> Floats:
+    """The inverse information: right if every term were independent."""
+    return np.asarray(np.linalg.inv(fit.information))
+
+
+def bucket_covariance(fit: Fit) -> Floats:
+    """Sandwich with query buckets as clusters."""
+    return spread_of(bucket_moves(fit)[fit.likelihood.touched])
+
+
+def bucket_moves(fit: Fit) -> Floats:
+    """(G, F): how far phi moves when a bucket joins the others; 0 for buckets without terms.
+
+    Each bucket's pull is divided by the information of the *other* buckets (the jackknife's one
+    step), which makes up for its pulling the estimate towards itself; where few buckets touch a
+    parameter the plain sandwich is far too small.
+    """
+    scores = fit.likelihood.bucket_scores(fit.theta) @ fit.basis
+    # What only one bucket tells moves nothing, rather than by noise over nothing.
+    whole = fit.information + ALONE * np.diag(np.diag(fit.information))
+    moves = _moves_together(fit, whole, scores) if is_plain(fit.basis) else None
+    return _moves_one_by_one(fit, whole, scores) if moves is None else moves
+
+
+def _moves_together(fit: Fit, whole: Floats, scores: Floats) -> Floats | None:
+    """With a parameter for each rank but the first; None if that is not reached."""
+    from scipy.linalg.lapack import dpotrf
+
+    factor, failed = dpotrf(whole.T, lower=1)
+    if failed:
+        return None
+    times, first = fit.likelihood.bucket_product(fit.theta), np.zeros((len(scores), 1))
+
+    def own(rows: Floats) -> Floats:
+        return times(np.concatenate([first, rows], axis=1))[:, 1:]
+
+    moves, reached = leave_out(factor, own, scores)
+    return moves if reached.all() else None
+
+
+def _moves_one_by_one(fit: Fit, whole: Floats, scores: Floats) -> Floats:
+    from scipy.linalg.lapack import dposv
+
+    moves = np.zeros_like(scores)
+    for bucket, own in enumerate(fit.likelihood.bucket_information(fit.theta, fit.basis)):
+        if scores[bucket].any():
+            _, moves[bucket], failed = dposv(whole - own, scores[bucket], overwrite_a=True)
+            if failed:
+                raise NotConverged(
+                    f"The errors cannot be told: without bucket {bucket} of the queries the data "
+                    "do not determine the curve. Use fewer knots, errors='model', or more days."
+                )
+    return moves
+
+
+def parts_of_moves(moves: Floats) -> Floats:
+    """(F, G): columns whose outer products add up to the covariance, from the moves (G, F) of
+    independent buckets that have terms."""
+    n = len(moves)
+    return np.asarray(np.sqrt((n - 1) / n) * (moves - moves.mean(axis=0)).T)
+
+
+def spread_of(moves: Floats) -> Floats:
+    """Covariance from the moves of independent buckets that have terms, (G, F) -> (F, F)."""
+    parts = parts_of_moves(moves)
+    return np.asarray(parts @ parts.T)
+
+
+def model_variance(fit: Fit, contrasts: Floats) -> Floats:
+    """(N,): of each of the contrasts (N, F) of phi, by the inverse information."""
+    from scipy.linalg import solve_triangular
+
+    lower = np.linalg.cholesky(fit.information)
+    return np.asarray((solve_triangular(lower, contrasts.T, lower=True) ** 2).sum(axis=0))
+
+
+def no_less(deviations: Floats, least: Floats, weight: Floats) -> Floats:
+    """`deviations` (R, N) with columns added, so that no rank's variance is below `least` (R,).
+
+    Variances are seen against the average by `weight` (R,), so that the reference makes no
+    difference.
+    """
+    own = ((deviations - weight @ deviations / weight.sum()) ** 2).sum(axis=1)
+    short = np.sqrt(np.maximum(least - own, 0.0))
+    return np.concatenate([deviations, np.diag(short)[:, short > 0]], axis=1)
+
+
+def bootstrap(fit: Fit, samples: int, seed: int) -> Floats:
+    """phi (samples, F) refitted with buckets reweighted by unit exponentials.
+
+    Such weights never drop a bucket, so no sample loses a rank. All samples move together:
+    each takes Newton steps with the information it has at the full fit, which is close, and the
+    gradient at where it is, which is exact.
+    """
+    terms, basis = fit.likelihood, fit.basis
+    weights = np.random.default_rng(seed).exponential(size=(samples, terms.buckets))
+    scores = terms.bucket_scores(fit.theta) @ basis
+    wins = terms.bucket_wins @ basis
+    shared = _shared(fit)
+    out = np.empty((samples, len(fit.phi)))
+    terms_held = sum(cells.shown.size for cells in terms.cells)
+    step = max(1, _CHUNK // max(terms_held, len(fit.phi) ** 2))
+    for first in range(0, samples, step):
+        weight = weights[first : first + step]
+        of_cells = [by_bucket @ weight.T for by_bucket in terms.by_bucket]
+        solve = _solver(fit, shared, weight, of_cells)
+        gradient = weight @ scores
+        change = solve(gradient)
+        phi, before = fit.phi + change, (gradient * change).sum(axis=1)
+        for _ in range(20):
+            gradient = weight @ wins - _expected(terms, of_cells, basis @ phi.T).T @ basis
+            change = solve(gradient)
+            phi += change
+            gain = (gradient * change).sum(axis=1)
+            # Each step leaves the same share of what the one before it gained.
+            left = gain * np.minimum(gain / np.maximum(before, 1e-300), 1.0)
+            before = gain
+            if float(left.max()) < GAIN:
+                break
+        for late in np.flatnonzero(~(left < GAIN)).tolist():  # thin data: not close after all
+            phi[late] = _refitted(fit, weight[late], phi[late])
+        out[first : first + step] = phi
+    return out
+
+
+def _shared(fit: Fit) -> Floats | None:
+    """(G, F, F): the information from each bucket, unless that is too much to hold."""
+    if fit.likelihood.buckets * len(fit.phi) ** 2 > _CHUNK:
+        return None
+    return np.stack(list(fit.likelihood.bucket_information(fit.theta, fit.basis)))
+
+
+def _solver(
+    fit: Fit, shared: Floats | None, weight: Floats, of_cells: Sequence[Floats]
+) -> Callable[[Floats], Floats]:
+    """Each sample's own gradient (N, F) -> its Newton step, by its information at the full fit."""
+    if shared is not None:
+        inverse = np.linalg.inv(np.tensordot(weight, shared, axes=1))
+        return lambda right: np.einsum("nij,nj->ni", inverse, right)
+    from scipy.linalg import cho_factor, cho_solve
+
+    point, plain = fit.likelihood.at(fit.theta), is_plain(fit.basis)
+    factors = [
+        cho_factor(point.curvature(fit.basis, plain, [own[:, n] for own in of_cells]), lower=True)
+        for n in range(len(weight))
+    ]
+    return lambda right: np.stack(
+        [cho_solve(one, row) for one, row in zip(factors, right, strict=True)]
+    )
+
+
+def _expected(terms: Likelihood, of_cells: Sequence[Floats], theta: Floats) -> Floats:
+    """(R, N): clicks expected by each of N samples at its own theta (R, N)."""
+    total = np.zeros_like(theta)
+    for cells, weight, at in zip(terms.cells, of_cells, terms.incidence, strict=True):
+        for place, share in zip(at, shares(cells.shown, theta), strict=True):
+            share *= weight
+            total += place @ share
+    return total
+
+
+def _refitted(fit: Fit, weight: Floats, otherwise: Floats) -> Floats:
+    try:
+        return maximise(fit.likelihood.reweighted(weight), fit.basis, fit.phi).phi
+    except NotConverged:
+        return otherwise
+
+
+def simultaneous_quantile(
+    deviations: Floats, errors: Floats, level: float, df: float, seed: int = 0, draws: int = 20_000
+) -> float:
+    """How many standard errors cover the whole curve at once.
+
+    `deviations` (R, F) times independent standard normals has the covariance of the curve.
+    """
+    rng = np.random.default_rng(seed)
+    seen = errors > 0
+    alone = t_quantile(level, df)
+    if not seen.any():
+        return alone
+    scaled = deviations[seen] / errors[seen, None]
+    largest = np.concatenate([
+        np.abs(rng.standard_normal((1_000, scaled.shape[1])) @ scaled.T).max(axis=1)
+        for _ in range(draws // 1_000)
+    ])  # fmt: skip
+    if np.isfinite(df):
+        largest /= np.sqrt(rng.chisquare(df, size=len(largest)) / df)
+    return max(alone, float(np.quantile(largest, level)))  # drawn, so it may fall just short
+
+
+def parts_of(covariance: Floats) -> Floats:
+    """(F, N): columns whose outer products add up to the covariance, also one of low rank; of a
+    matrix that is not quite one, to the nearest that is."""
+    error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    unit = np.where(error > 0, error, 1.0)  # one large variance must not drown the small ones
+    values, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
+    keep = values > values.max(initial=0.0) * 1e-12
+    return np.asarray(error[:, None] * vectors[:, keep] * np.sqrt(values[keep]))

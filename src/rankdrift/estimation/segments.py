@@ -1,0 +1,90 @@
+"""A curve for each segment, a pooled one, one in between, and whether segments differ at all."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rankdrift.core.errors import BadOption, NotIdentified, RankdriftError, did_you_mean
+from rankdrift.counts.counts import Counts
+from rankdrift.propensities.propensities import Propensities, Segment
+
+if TYPE_CHECKING:
+    from rankdrift.estimation.fitting import Fitted, Options
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Do segments differ? `statistic` is F with `df` and `df_error` if they do not.
+
+    Where there are more segments than a quarter of the query buckets, the test is of those with
+    the most clicks. `spread` is the standard deviation of log p between segments, over and above
+    noise, at a typical rank; `left_out` are segments without an estimate of their own, with the
+    reason.
+    """
+
+    statistic: float
+    df: float
+    p_value: float
+    spread: float
+    left_out: dict[Segment, str]
+    df_error: float | None = None
+
+
+def estimate_by(counts: Counts, by: tuple[str, ...], options: "Options") -> Propensities:
+    from rankdrift.estimation.fitting import describe, fit
+    from rankdrift.estimation.shrinkage import lean
+
+    counts = _grouped(counts, by)
+    pooled_fit = fit(counts, options)
+    pooled = describe(counts, pooled_fit, options)
+    # Every segment has the pool's curve, so that parameters mean the same everywhere.
+    same = replace(options, curve=pooled_fit.curve)
+    fits: dict[Segment, Fitted] = {}
+    own: dict[Segment, Propensities] = {}
+    left_out: dict[Segment, str] = {}
+    for segment in counts.segments:
+        try:
+            part = counts.restrict(segments=[segment])
+            fitted = fit(part, same)
+            own[segment] = describe(part, fitted, same)
+            fits[segment] = fitted
+        except RankdriftError as error:
+            left_out[segment] = str(error)
+    leaning, spread = lean(pooled, own)
+    statistic, df, df_error, p_value = _test(fits, options.reference)
+    return replace(
+        pooled,
+        segment_columns=by,
+        by_segment=own,
+        leaning=leaning,
+        difference=Difference(statistic, df, p_value, spread, left_out, df_error),
+    )
+
+
+def _grouped(counts: Counts, by: tuple[str, ...]) -> Counts:
+    """Counts split by these segment columns only."""
+    for name in by:
+        if name not in counts.segment_columns:
+            raise BadOption(
+                f"The counts are not split by {name!r}.{did_you_mean(name, counts.segment_columns)}"
+                f" They are split by {', '.join(counts.segment_columns) or 'nothing'}: harvest "
+                f"with --segment {name}."
+            )
+    return counts.regroup(by)
+
+
+def _test(
+    fits: Mapping[Segment, "Fitted"], reference: int
+) -> tuple[float, float, float | None, float]:
+    """F, its degrees of freedom and p of all segments having one curve."""
+    from rankdrift.estimation.agreement import agreement
+
+    by_size = sorted(fits.values(), key=lambda one: -one.likelihood.weight)
+    most = 1 + max((len(one.likelihood.touched) for one in by_size), default=0) // 4
+    try:
+        found = agreement(by_size[: max(most, 2)], reference) if len(by_size) > 1 else None
+    except NotIdentified:  # no rank but the reference in all of them
+        found = None
+    if found is None:
+        return 0.0, 0.0, None, 1.0
+    return found.statistic, float(found.df), float(found.df_error), found.p_value

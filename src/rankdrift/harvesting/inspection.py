@@ -1,0 +1,278 @@
+"""inspect: can this log support an estimate, and if not, what would help?"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankdrift.counts.connection import Connection, connection, ranges
+from rankdrift.counts.counts import Counts
+from rankdrift.harvesting.counting import BUCKETS, MAX_SHOWN, count
+from rankdrift.log.engines.engine import Progress
+from rankdrift.log.log import Log
+from rankdrift.log.probe import probe
+
+if TYPE_CHECKING:
+    from rankdrift.charts.curve import Figure
+
+# A comparison of two ranks by n clicks has a standard error of at least 2/sqrt(n) in the log of
+# the ratio: with fewer clicks than these it is at best ±63% and ±20% at 95%.
+TOO_FEW = 40
+FEW = 400
+BLOCKS = ((1, 1), (2, 2), (3, 5), (6, 10), (11, 20), (21, 50), (51, 100), (101, 200), (201, 500))
+
+
+@dataclass(frozen=True)
+class Support:
+    """Clicks that compare the ranks `first` to `last` with others."""
+
+    first: int
+    last: int
+    impressions: int
+    clicks: int
+    compared: float
+
+    @property
+    def ctr(self) -> float | None:
+        return self.clicks / self.impressions if self.impressions else None
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What `inspect` found. `verdict` is "good", "weak" or "unfit"."""
+
+    columns: Mapping[str, str]  # name -> kind
+    roles: Mapping[str, Any]
+    guessed: Mapping[str, str]
+    days_meaning: str
+    sizes: Mapping[str, int | str | None]
+    counts: Counts
+    connection: Connection
+    support: tuple[Support, ...]
+    remarks: tuple[str, ...]
+    verdict: str
+    reasons: tuple[str, ...]
+    advice: tuple[str, ...]
+
+    def plot(self, **options: Any) -> "Figure":
+        """How often each rank is clicked; its `save` writes .png, .svg or .html."""
+        return self.counts.plot(**options)
+
+    def to_dict(self) -> dict[str, Any]:
+        by_rank = self.counts.pool().by_rank
+        return {
+            "columns": dict(self.columns),
+            "roles": dict(self.roles),
+            "guessed": dict(self.guessed),
+            "day": self.days_meaning,
+            "sizes": dict(self.sizes),
+            "funnel": self.counts.funnel.to_dict(),
+            "ctr": [
+                {"rank": int(r), "impressions": int(n), "clicks": int(c)}
+                for r, n, c in zip(by_rank.rank, by_rank.impressions, by_rank.clicks, strict=True)
+            ],
+            "support": [{**vars(s), "ctr": s.ctr} for s in self.support],
+            "connected": [list(block) for block in self.connection.blocks],
+            "unconnected": list(self.connection.alone),
+            "remarks": list(self.remarks),
+            "verdict": self.verdict,
+            "reasons": list(self.reasons),
+            "advice": list(self.advice),
+        }
+
+
+def inspect(log: Log, *, progress: Progress | None = None) -> Inspection:
+    """Look a log over: its columns, its size, what it could compare, and a verdict."""
+    remarks = probe(log)
+    counts = count(log, buckets=BUCKETS, max_shown=MAX_SHOWN, progress=progress)
+    linked = connection(counts)
+    support = _support(counts)
+    verdict, reasons, advice = _judge(log, counts, linked)
+    return Inspection(
+        columns={name: column.kind for name, column in log.engine.columns.items()},
+        roles={"layout": log.roles.layout, **log.roles.to_dict()},
+        guessed=log.guessed,
+        days_meaning=log.days,
+        sizes=_sizes(log, counts),
+        counts=counts,
+        connection=linked,
+        support=support,
+        remarks=(*log.remarks, *remarks),
+        verdict=verdict,
+        reasons=tuple(reasons),
+        advice=tuple(advice),
+    )
+
+
+def _sizes(log: Log, counts: Counts) -> dict[str, int | str | None]:
+    """How much there is of everything; distinct values are estimates (HyperLogLog)."""
+    planner = log.planner()
+    query = log.engine.dialect.hash.format(", ".join(planner.queries))
+    searches = "approx_count_distinct(search)" if log.roles.search else "NULL"
+    day = log.engine.dialect.text.format("day")
+    days = (f"count(DISTINCT {day})", f"min({day})", f"max({day})")
+    n_days, first, last = days if log.roles.day else ("NULL",) * 3
+    found = log.engine.query(
+        planner.rows_query(
+            f"SELECT {searches}, approx_count_distinct({query}), approx_count_distinct(doc),"
+            f" {n_days}, {first}, {last} FROM rows_shown WHERE ok"
+        )
+    )[0]
+    names = ("searches", "queries", "docs", "days", "first_day", "last_day")
+    sizes: dict[str, int | str | None] = {
+        "rows": counts.funnel.rows,
+        "clicks": counts.funnel.clicks,
+    }
+    return sizes | dict(zip(names, found, strict=True))
+
+
+def _support(counts: Counts) -> tuple[Support, ...]:
+    by_rank = counts.pool().by_rank
+    choices = counts.choices("every")
+    compared = np.bincount(choices.clicked, weights=choices.weight, minlength=counts.max_rank + 1)
+    blocks = [(a, min(b, counts.max_rank)) for a, b in BLOCKS if a <= counts.max_rank]
+    if counts.max_rank > BLOCKS[-1][1]:
+        blocks.append((BLOCKS[-1][1] + 1, counts.max_rank))
+    found = []
+    for first, last in blocks:
+        inside = (by_rank.rank >= first) & (by_rank.rank <= last)
+        if inside.any():
+            found.append(
+                Support(
+                    first,
+                    last,
+                    int(by_rank.impressions[inside].sum()),
+                    int(by_rank.clicks[inside].sum()),
+                    float(compared[first : last + 1].sum()),
+                )
+            )
+    return tuple(found)
+
+
+def _judge(log: Log, counts: Counts, linked: Connection) -> tuple[str, list[str], list[str]]:
+    """Verdict, why, and what to do next."""
+    funnel = counts.funnel
+    advice: list[str] = []
+    if funnel.used.pairs == 0:
+        return "unfit", [why_no_pairs(counts)], how_to_get_pairs(log, counts)
+    if not linked.blocks:
+        reason = (
+            f"{counts.n_pairs:,} pairs moved and were clicked, but no two ranks each won a click "
+            "over the other, so no two can be compared."
+        )
+        return "unfit", [reason], how_to_get_pairs(log, counts)
+    main, clicks = linked.main, float(counts.choices("every").weight.sum())
+    reasons = [
+        f"{counts.n_pairs:,} pairs moved between ranks and were clicked; their "
+        f"{funnel.used.clicks:,} clicks compare ranks {ranges(main)}."
+    ]
+    verdict = "good"
+    if len(linked.blocks) > 1:
+        others = "; ".join(ranges(block) for block in linked.blocks[1:4])
+        reasons.append(f"Other ranks compare only among themselves: {others}.")
+        advice.append("Add days, or use a loglog curve, which joins such ranks by its shape.")
+    if linked.alone:
+        reasons.append(
+            f"{len(linked.alone)} ranks never won a click over a connected rank, or never lost "
+            f"one ({ranges(linked.alone)}): one by one they cannot be estimated."
+        )
+        advice.append(f"Add days, use a loglog curve, or stop at --max-rank {_unbroken(main)}.")
+    unmoved = _unmoved(counts, linked)
+    if unmoved:
+        reasons.append(
+            f"Ranks {ranges(unmoved)} were shown, but no clicked pair moved to or from them."
+        )
+        advice.append("Ranks without pairs have no estimate; add days, or leave them out.")
+    if clicks < TOO_FEW:
+        verdict = "unfit"
+        reasons.append(
+            f"That is worth {clicks:,.0f} comparisons: at best ±{at_best(clicks):.0%} for a single "
+            "ratio of two ranks."
+        )
+    elif clicks < FEW or len(linked.alone) > len(main):
+        verdict = "weak"
+        reasons.append(
+            f"That is worth {clicks:,.0f} comparisons: at best ±{at_best(clicks):.0%} for a single "
+            "ratio of two ranks, less for each rank of a curve."
+        )
+    if verdict != "good":
+        advice += how_to_get_pairs(log, counts)
+    if not log.roles.day:
+        advice.append(
+            "There is no day column, so an item's appearances are compared over the whole log; "
+            "name one with --day if relevance may change over time."
+        )
+    elif len(counts.days) == 1:
+        advice.append("This is one day only; counts of more days add up (rankdrift merge).")
+    return verdict, reasons, list(dict.fromkeys(advice))
+
+
+def _unmoved(counts: Counts, linked: Connection) -> list[int]:
+    """Ranks with impressions but without any comparison, down to the deepest that has one."""
+    compared = {rank for block in linked.blocks for rank in block} | set(linked.alone)
+    shown = counts.by_rank.rank[counts.by_rank.impressions > 0]
+    return sorted(set(shown[shown <= max(compared)].tolist()) - compared)
+
+
+def at_best(clicks: float) -> float:
+    """Half width of the 95% interval of a ratio, at best."""
+    return float(np.expm1(1.96 * 2 / np.sqrt(clicks)))
+
+
+def _unbroken(main: tuple[int, ...]) -> int:
+    """The last rank up to which the main block has no gap."""
+    last = main[0]
+    for rank in main:
+        if rank > last + 1:
+            break
+        last = rank
+    return last
+
+
+def why_no_pairs(counts: Counts) -> str:
+    funnel = counts.funnel
+    if funnel.clicks == 0:
+        return f"There is not a single click in {funnel.rows:,} rows."
+    name, words, rows, clicks, _ = max(
+        (line for line in funnel.lines() if line[0] not in ("input", "used")),
+        key=lambda line: (line[3], line[2]),
+    )
+    if name == "one_rank":
+        return (
+            f"No pair appeared at two different ranks and got a click: all {clicks:,} clicks "
+            "left after the filters are on pairs that kept one rank."
+        )
+    return (
+        f"No pair is left after the filters. Most of the {funnel.clicks:,} clicks went here: "
+        f"{words} ({clicks:,} clicks, {rows:,} rows)."
+    )
+
+
+def how_to_get_pairs(log: Log, counts: Counts) -> list[str]:
+    dropped = {name: (rows, clicks) for name, _, rows, clicks, _ in counts.funnel.lines()}
+    advice = []
+    if counts.funnel.clicks:
+        advice.append("Add days or traffic: a pair must be shown again at another rank on one day.")
+    else:
+        advice.append("Check the column of clicks (--click, --clicked or --click-events).")
+    if dropped.get("one_rank", (0, 0))[1] and (len(log.roles.query) > 1 or log.roles.same):
+        advice.append(
+            "Fewer --query or --same columns make more appearances the same pair, if "
+            "relevance allows."
+        )
+    for name, fix in (
+        ("deep_rank", "--max-rank"),
+        ("where", "--where"),
+        ("no_query", "--query"),
+        ("no_day", "--day and --time-zone"),
+        ("no_same", "--same"),
+        ("bad_rank", "--rank"),
+        ("bad_click", "--click"),
+        ("doc_twice", "--search (and --dedupe)"),
+        ("stray_click", "--clicked, --click-events or --search"),
+    ):
+        rows, clicks = dropped.get(name, (0, 0))
+        if clicks * 2 > counts.funnel.clicks or rows * 2 > counts.funnel.rows:
+            advice.append(f"Most of the log is lost to '{name}': check {fix}.")
+    return advice

@@ -1,0 +1,203 @@
+"""From rows shown to pairs: the few that moved between ranks and got a click."""
+
+from rankdrift.log.sql import values as reading
+from rankdrift.log.sql.plan import Planner, Step
+
+# Appearances an hour or more apart: another visit rather than the same one.
+LONG_GAP = 3600
+# What happened to a pair at a rank, in one number: n appearances, c of them clicked.
+CELL = "({rank} * 32 + {n}) * 32 + {c}"
+
+
+def steps(p: Planner) -> list[Step]:
+    return [
+        Step("tally", _tally(p), keep=True, adds=True),
+        *appearances(p, "click > 0 AND ok"),
+        Step("seen", _seen(), adds=True),
+        Step("cells", cells(p), keep=True, adds=True),
+        Step("pairs", pairs(p), keep=True, whole=True),
+        Step("used", _used(p), keep=True, whole=True),
+        Step("listed", _listed(p), whole=True),
+    ]
+
+
+def _tally(p: Planner) -> str:
+    """Rows, clicks and rows `clicked` by segment and fate; `unknown` clicks and `partly` given
+    queries.
+
+    Every row goes through here, so what the column is known to be is left out of the sums.
+    """
+    groups = ", ".join([*p.segments, "fate"])
+    column = p.columns.get(p.roles.click or "")
+    if column and column.kind != "int":
+        column = None
+    plain = column is not None and column.low is not None and column.low >= 0
+    clicks = "click" if plain else "CASE WHEN click > 0 THEN click ELSE 0 END"
+    at_most_one = plain and column is not None and column.high is not None and column.high <= 1
+    clicked = clicks if at_most_one else "CASE WHEN click > 0 THEN 1 ELSE 0 END"
+    unknown = "0" if column and column.full else "count(*) - count(click)"
+    missing = " OR ".join(f"{q} IS NULL" for q in p.queries)
+    partly = f"sum(CASE WHEN {missing} THEN 1 ELSE 0 END)" if len(p.queries) > 1 else "0"
+    return (
+        f"SELECT {groups}, count(*) AS n, coalesce(sum({clicks}), 0) AS clicks,\n"
+        f"  coalesce(sum({clicked}), 0) AS clicked, {unknown} AS unknown, {partly} AS partly\n"
+        f"FROM rows_shown GROUP BY {groups}"
+    )
+
+
+def appearances(p: Planner, which: str, also: str = "TRUE") -> list[Step]:
+    """One row per time a pair was shown, of the pairs that have a row for which `which` holds, or
+    of all if they are not numbered; of their rows those for which `also` does. A doc twice in one
+    search is left out."""
+    if p.numbered:
+        found = [
+            Step("known", _known(p, which), keep=True, once=not p.dialect.distributed, adds=True),
+            Step("candidates", _candidates(p, also), keep=True),
+        ]
+    else:
+        found = [
+            Step("candidates", f"SELECT {_fields(p, '', '')}\nFROM rows_shown WHERE ok AND {also}")
+        ]
+    if not p.has_search:
+        return [*found, Step("appearances", "SELECT * FROM candidates")]
+    # Both rows are left out, whichever was clicked: to choose by the click would bias.
+    pair = ", ".join(p.pair)
+    twice = (
+        f"SELECT {pair}, search FROM candidates WHERE search IS NOT NULL\n"
+        f"GROUP BY {pair}, search HAVING count(*) > 1"
+    )
+    once = (
+        "SELECT * FROM candidates WHERE NOT EXISTS (SELECT 1 FROM twice WHERE"
+        f" {same_pair(p, 'twice', 'candidates')} AND twice.search = candidates.search)"
+    )
+    return [*found, Step("twice", twice, keep=True), Step("appearances", once)]
+
+
+def _known(p: Planner, which: str) -> str:
+    """The keys of pairs, numbered: what follows compares numbers instead of texts.
+
+    Numbers in no order are given out without sorting. Machines that do not know of each other
+    number the keys that share a hash.
+    """
+    hashed, keys = "h, " if p.dialect.distributed else "", ", ".join(p.keys)
+    order = f"PARTITION BY h ORDER BY {keys}" if hashed else ""
+    before = f" + {p.pairs_before}" if p.pairs_before else ""
+    day = ""
+    if p.roles.day and p.day is not None:
+        day = f", CAST({p.dialect.literal(p.day) if p.day else 'NULL'} AS DATE) AS day"
+    return (
+        f"SELECT {hashed}{keys}{day}, row_number() OVER ({order}){before} AS pair\n"
+        f"FROM (SELECT DISTINCT {hashed}{keys} FROM rows_shown WHERE {which}) AS known_keys"
+    )
+
+
+def _candidates(p: Planner, also: str) -> str:
+    """The rows of known pairs. NULLs are equal."""
+    equal = [f"r.{key} IS NOT DISTINCT FROM known.{key}" for key in p.keys]
+    found = ""
+    if p.dialect.distributed:
+        equal.insert(0, "r.h = known.h")
+        found = " AND h IN (SELECT h FROM known)"
+    known = "known"
+    if p.pairs_before:
+        known = f"(SELECT * FROM known WHERE pair > {p.pairs_before}) AS known"
+    return (
+        f"SELECT {_fields(p, 'known.', 'r.')}\n"
+        f"FROM (SELECT * FROM rows_shown WHERE ok AND {also}{found}) AS r\n"
+        f"JOIN {known} ON {' AND '.join(equal)}"
+    )
+
+
+def _seen() -> str:
+    """How many rows of known pairs there are, a doc twice in one search included."""
+    return "SELECT count(*) AS n, coalesce(sum(click), 0) AS clicks FROM candidates"
+
+
+def _fields(p: Planner, pair: str, row: str) -> str:
+    """Of candidates, with the tables they come from."""
+    more = [*(["search"] if p.has_search else []), *(["seconds"] if p.roles.time else []), "rank"]
+    named = ", ".join([*(pair + column for column in p.pair), *(row + column for column in more)])
+    return f"{named}, CASE WHEN {row}click > 0 THEN 1 ELSE 0 END AS click"
+
+
+def cells(p: Planner) -> str:
+    """Appearances n and clicks c of each pair by rank, and what times they were at."""
+    pair = ", ".join(p.pair)
+    times = (
+        ",\n  count(seconds) AS timed, sum(seconds) AS seconds,"
+        " min(seconds) AS first, max(seconds) AS last"
+    )
+    return (
+        f"SELECT {pair}, rank, count(*) AS n, CAST(sum(click) AS BIGINT) AS c"
+        f"{times if p.roles.time else ''}\nFROM appearances GROUP BY {pair}, rank"
+    )
+
+
+def pairs(p: Planner) -> str:
+    pair = ", ".join(p.pair)
+    return (
+        f"SELECT {pair}, CAST(sum(n) AS BIGINT) AS m, CAST(sum(c) AS BIGINT) AS c,\n"
+        f"  min(rank) AS lowest, max(rank) AS highest, {_drift(p)} AS drift\n"
+        f"FROM cells GROUP BY {pair}"
+    )
+
+
+def _used(p: Planner) -> str:
+    """Pairs that moved and were clicked, with what their keys say."""
+    fields = ", ".join(f"pairs.{c}" for c in [*p.pair, "m", "c", "lowest", "drift"])
+    return (
+        f"SELECT {''.join(f'{g}, ' for g in p.segments)}{bucket_sql(p)} AS bucket, {fields}\n"
+        f"FROM pairs JOIN known ON {same_pair(p, 'pairs', 'known')}\n"
+        "WHERE pairs.c > 0 AND pairs.lowest < pairs.highest"
+    )
+
+
+def _listed(p: Planner) -> str:
+    """Those shown no more than `max_shown` times: their cells."""
+    shown = p.dialect.collect.format(
+        CELL.format(rank="CAST(cells.rank AS BIGINT)", n="cells.n", c="cells.c")
+    )
+    told = ", ".join([*p.segments, "bucket", "drift"])
+    return (
+        f"SELECT {told}, {shown} AS shown\n"
+        f"FROM used JOIN cells ON {same_pair(p, 'used', 'cells')} WHERE used.m <= {p.max_shown}\n"
+        f"GROUP BY {', '.join(f'used.{c}' for c in p.pair)}, {told}"
+    )
+
+
+def _drift(p: Planner) -> str:
+    """Which way a pair moved over its appearances, and over how long: see `counts_arrays.DRIFTS`.
+
+    Up or down is the sign of the covariance of rank and time, in whole numbers. Unknown (0) where
+    times are, where the pair did not move on the whole, and for much-shown pairs.
+    """
+    if not p.roles.time:
+        return "0"
+    trend = "sum(n) * sum(rank * seconds) - sum(rank * n) * sum(seconds)"
+    long = f"CASE WHEN max(last) - min(first) >= {LONG_GAP} THEN 1 ELSE 0 END"
+    return (
+        f"CASE WHEN sum(n) > {p.max_shown} OR sum(timed) < sum(n) THEN 0"
+        f" WHEN {trend} < 0 THEN 1 + {long} WHEN {trend} > 0 THEN 3 + {long} ELSE 0 END"
+    )
+
+
+def bucket_sql(p: Planner) -> str:
+    """The low bits of md5 over the query's columns: the same on every engine."""
+    d = p.dialect
+    texts = [
+        f"coalesce({reading.as_text(q, p.columns[column].kind, d)}, '~')"
+        for q, column in zip(p.queries, p.roles.query, strict=True)
+    ]
+    joined = ", '|', ".join(texts)
+    text = texts[0] if len(texts) == 1 else f"concat({joined})"
+    digest = d.md5.format(text)
+    first, second, third = (
+        d.find.format("'0123456789abcdef'", f"substr({digest}, {i}, 1)") for i in (1, 2, 3)
+    )
+    return f"mod(256 * ({first} - 1) + 16 * ({second} - 1) + {third} - 1, {p.buckets})"
+
+
+def same_pair(p: Planner, a: str, b: str) -> str:
+    """Join condition."""
+    equal = "=" if p.numbered else "IS NOT DISTINCT FROM"
+    return " AND ".join(f"{a}.{column} {equal} {b}.{column}" for column in p.pair)

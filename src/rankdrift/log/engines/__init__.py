@@ -1,0 +1,1 @@
+"""What reads a log and runs plans: one protocol, a file or folder for each engine."""

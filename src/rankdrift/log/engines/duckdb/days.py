@@ -1,0 +1,123 @@
+"""A log's days in DuckDB: which files their rows are in, and how to read one day alone."""
+
+import datetime
+import os
+from typing import TYPE_CHECKING
+
+from rankdrift.core.dialects import DUCKDB
+from rankdrift.log.columns import Column
+from rankdrift.log.engines.duckdb.readers import reader, unglobbed
+from rankdrift.log.engines.engine import Day
+from rankdrift.log.engines.parquet import days_told
+from rankdrift.log.sources import Files
+
+if TYPE_CHECKING:
+    from rankdrift.log.engines.duckdb.engine import DuckdbEngine
+
+# Rereading files for each day costs more than sorting them by day once when days are mixed.
+_MIXED = 4
+
+
+class DuckdbDays:
+    def __init__(self, engine: "DuckdbEngine", day_sql: str, column: Column) -> None:
+        self._engine, self._day_sql, self._column = engine, day_sql, column
+        self._paths = engine.input.paths if isinstance(engine.input, Files) else ()
+        # Day -> path -> rows.
+        self._files: dict[str, dict[str, int]] = {}
+        for day, path, rows in self._told() or self._counted():
+            self._files.setdefault(str(day or ""), {})[path] = rows
+        self.all = [
+            Day(day, sum(files.values()), self._fingerprint(files))
+            for day, files in sorted(self._files.items())
+        ]
+
+    def _told(self) -> list[tuple[str, str, int]] | None:
+        """What Parquet's statistics tell, without a row being read."""
+        engine = self._engine
+        if not isinstance(engine.input, Files) or engine.input.format != "parquet":
+            return None
+        return days_told(engine.connection, unglobbed(self._paths), self._column)
+
+    def _counted(self) -> list[tuple[object, str, int]]:
+        engine, day = self._engine, f"{self._day_sql} AS day"
+        if not self._paths:
+            found = engine.query(f"SELECT {day}, '', count(*) FROM rd_log GROUP BY ALL")
+        elif engine.staged:
+            found = engine.query(
+                f"SELECT {day}, rd_filename, count(*)"
+                f" FROM read_parquet({DUCKDB.literal(engine.staged)}) GROUP BY ALL"
+            )
+        else:
+            found = [
+                (at, self._paths[index], rows)
+                for at, index, rows in engine.query(
+                    f"SELECT {day}, file_index, count(*)"
+                    f" FROM {reader(self._paths, 'parquet')} GROUP BY ALL"
+                )
+            ]
+        return [(at, path, rows) for at, path, rows in found]
+
+    def _fingerprint(self, files: dict[str, int]) -> str | None:
+        engine = self._engine
+        if isinstance(engine.input, Files) and engine.fingerprint():
+            return engine.input.fingerprint(files)
+        return engine.fingerprint()
+
+    @property
+    def apart(self) -> bool:
+        return bool(self._paths) and not self._mixed
+
+    @property
+    def _mixed(self) -> bool:
+        """Would reading each day's files read the log several times over?"""
+        if not self._paths or len(self._files) == 1:
+            return False
+        size: dict[str, int] = {}
+        for files in self._files.values():
+            for path, rows in files.items():
+                size[path] = size.get(path, 0) + rows
+        read = sum(size[path] for files in self._files.values() for path in files)
+        return self._engine.staged is not None or read > _MIXED * sum(size.values())
+
+    def part(self, day: Day) -> tuple[str, str | None]:
+        if self._mixed:
+            return self._sorted(day), None
+        files = self._files[day.day]
+        if not self._paths or len(files) == len(self._paths):
+            return "rd_log", _prune(day, self._column)
+        return self._some_files(tuple(sorted(files))), _prune(day, self._column)
+
+    def _sorted(self, day: Day) -> str:
+        """Days are mixed within files: write the rows once, a folder a day."""
+        folder = self._engine.path("by-day")
+        if not os.path.exists(folder):
+            label = f"coalesce(CAST({self._day_sql} AS VARCHAR), 'none')"
+            self._engine.execute(
+                f"COPY (SELECT *, {label} AS rd_day FROM rd_log) TO {DUCKDB.literal(folder)}"
+                " (FORMAT parquet, PARTITION_BY (rd_day))",
+                "sorting by day",
+                None,
+            )
+        files = DUCKDB.literal(os.path.join(folder, f"rd_day={day.day or 'none'}", "*.parquet"))
+        return f"read_parquet({files}, hive_partitioning = false)"
+
+    def _some_files(self, paths: tuple[str, ...]) -> str:
+        """These files, with the columns and types that the whole log has."""
+        con, files = self._engine.connection, reader(paths, "parquet")
+        there = set(con.sql(f"SELECT * FROM {files} LIMIT 0").columns)
+        log = con.sql("SELECT * FROM rd_log LIMIT 0")
+        columns = (
+            f"CAST({DUCKDB.quote(name) if name in there else 'NULL'} AS {type_})"
+            f" AS {DUCKDB.quote(name)}"
+            for name, type_ in zip(log.columns, log.types, strict=True)
+        )
+        return f"(SELECT {', '.join(columns)} FROM {files})"
+
+
+def _prune(day: Day, column: Column) -> str | None:
+    if not day.day or column.kind not in ("timestamp", "instant"):
+        return None
+    name, near = DUCKDB.quote(*column.path), datetime.timedelta(days=2)
+    at = datetime.date.fromisoformat(day.day)
+    kind = "TIMESTAMP" if column.kind == "timestamp" else "TIMESTAMPTZ"
+    return f"{name} >= {kind} '{at - near}' AND {name} < {kind} '{at + near}'"

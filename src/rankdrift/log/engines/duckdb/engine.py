@@ -1,0 +1,330 @@
+"""The embedded engine: DuckDB reads the files, spills to disk, and reduces them to counts."""
+
+import os
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from rankdrift.core.database import connect
+from rankdrift.core.dialects import DUCKDB, Dialect
+from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mean
+from rankdrift.core.files import is_alive
+from rankdrift.log.columns import Column
+from rankdrift.log.engines.duckdb.days import DuckdbDays
+from rankdrift.log.engines.duckdb.readers import reader, unglobbed
+from rankdrift.log.engines.engine import Progress
+from rankdrift.log.engines.parquet import check_schemas, facts, rows
+from rankdrift.log.sources import Files, Frame, Table
+from rankdrift.log.sql.plan import Plan, Step
+
+_INTEGERS = {
+    "tinyint", "smallint", "integer", "bigint", "hugeint",
+    "utinyint", "usmallint", "uinteger", "ubigint", "uhugeint", "bignum",
+}  # fmt: skip
+_KINDS = {
+    "varchar": "text", "boolean": "bool", "date": "date",
+    "timestamp": "timestamp", "timestamp_s": "timestamp", "timestamp_ms": "timestamp",
+    "timestamp_ns": "timestamp", "timestamp with time zone": "instant",
+    "float": "float", "double": "float", "decimal": "float",
+    "list": "list", "array": "list", "struct": "nested", "map": "nested", "union": "nested",
+}  # fmt: skip
+
+
+class DuckdbEngine:
+    """One in-memory database with the log as the view `rd_log`."""
+
+    def __init__(
+        self,
+        source: Files | Table | Frame,
+        *,
+        memory: str | None = None,
+        threads: int | None = None,
+    ) -> None:
+        _sweep()
+        _refuse_bzip2(source)
+        self._folder = tempfile.TemporaryDirectory(prefix=f"rankdrift-{os.getpid()}-")
+        self.input = source
+        self._con = self._connect(memory, threads)
+        with reading(source):
+            self._con.execute(f"CREATE VIEW main.rd_log AS SELECT * FROM {self._open(source)}")
+            self.columns: Mapping[str, Column] = self._describe()
+        self.staged: str | None = None  # the file that text formats were parsed into
+
+    dialect: Dialect = DUCKDB
+    source = "rd_log"
+
+    def _connect(self, memory: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
+        config: dict[str, Any] = {
+            "temp_directory": self.path("spill"),
+            "preserve_insertion_order": "false",
+        }
+        if memory:
+            config["memory_limit"] = memory
+        if threads:
+            config["threads"] = threads
+        try:
+            con = connect(watched=True, **config)
+        except duckdb.Error as error:
+            raise BadOption(
+                f"Cannot use memory {memory!r}: {first_line(error)} Write memory as 800MB or 2GB."
+            ) from None
+        con.execute("SET TimeZone = 'UTC'")
+        con.execute("SET parquet_metadata_cache = true")
+        # Keys of clicked pairs are spread over the whole range: to sift by their least and greatest
+        # costs every row and leaves out none.
+        con.execute("SET disabled_optimizers = 'join_filter_pushdown'")
+        return con
+
+    # -- opening -------------------------------------------------------------------------------
+
+    def _open(self, source: Files | Table | Frame) -> str:
+        if isinstance(source, Frame):
+            self._con.register("rd_frame", source.table)
+            return "rd_frame"
+        if isinstance(source, Table):
+            return self._attach(source)
+        return reader(source.paths, source.format)
+
+    def _attach(self, source: Table) -> str:
+        self._con.execute(f"ATTACH {DUCKDB.literal(source.path)} AS rd_db (READ_ONLY)")
+        names = [
+            (schema, name)
+            for schema, name in self._con.execute(
+                "SELECT table_schema, table_name FROM information_schema.tables"
+                " WHERE table_catalog = 'rd_db' ORDER BY ALL"
+            ).fetchall()
+        ]
+        labels = {name if schema == "main" else f"{schema}.{name}": (schema, name)
+                  for schema, name in names}  # fmt: skip
+        wanted = source.name or (next(iter(labels)) if len(labels) == 1 else None)
+        if wanted not in labels:
+            hint = did_you_mean(wanted, labels) if wanted else ""
+            what = f"has no table {wanted!r}" if wanted else f"has {len(labels)} tables"
+            raise BadLog(
+                f"{source.path!r} {what}.{hint} Name one with --table: {', '.join(labels)}."
+            )
+        return DUCKDB.quote("rd_db", *labels[wanted])
+
+    def _describe(self) -> dict[str, Column]:
+        relation = self._con.sql("SELECT * FROM rd_log LIMIT 0")
+        columns: dict[str, Column] = {}
+        for name, type_ in zip(relation.columns, relation.types, strict=True):
+            columns |= {c.name: c for c in _columns((name,), type_)}
+        return columns
+
+    # -- what engines tell ---------------------------------------------------------------------
+
+    def prepare(self, used: list[str]) -> list[str]:
+        source, columns = self.input, [self.columns[name] for name in used]
+        if not isinstance(source, Files):
+            return []
+        with reading(source):
+            if source.format == "csv":
+                self._check_headers(source, columns)
+            if source.format != "parquet":
+                return []
+            paths = unglobbed(source.paths)
+            self.columns = {**self.columns, **facts(self._con, paths, columns)}
+            return check_schemas(self._con, paths, columns) if len(source.paths) > 1 else []
+
+    def _check_headers(self, source: Files, columns: list[Column]) -> None:
+        """A CSV file that lacks a column would be read as if all were missing there."""
+        for path in source.paths if len(source.paths) > 1 else ():
+            there = self._con.sql(f"SELECT * FROM {reader((path,), 'csv')} LIMIT 0").columns
+            for column in columns:
+                if column.path[0] not in there:
+                    raise MissingColumns(
+                        f"{path!r} has no column {column.path[0]!r} in its first line. Give it a "
+                        "header like the other files, or leave it out."
+                    )
+
+    def fingerprint(self) -> str | None:
+        if isinstance(self.input, Files) and not any("://" in p for p in self.input.paths):
+            return self.input.fingerprint()
+        if isinstance(self.input, Table):
+            return Files((self.input.path,), "duckdb").fingerprint()
+        return None
+
+    def rows(self) -> int | None:
+        with reading(self.input):
+            if isinstance(self.input, Files):
+                if self.input.format != "parquet":
+                    return None
+                return rows(self._con, unglobbed(self.input.paths))
+            return int(self.query("SELECT count(*) FROM rd_log")[0][0])
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        return self._con
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        with reading(self.input):
+            self._stage()
+            self.execute(sql, "query", None)
+            return self._con.fetchall()
+
+    # -- running -------------------------------------------------------------------------------
+
+    def run(self, plan: Plan, progress: Progress | None = None) -> duckdb.DuckDBPyConnection:
+        self._forget()
+        return self._take(plan.steps, progress)
+
+    def run_part(self, plan: Plan, first: bool, progress: Progress | None = None) -> None:
+        if first:
+            self._forget()
+        self._take(plan.of_part, progress, added=() if first else plan.added)
+
+    def run_whole(self, plan: Plan, progress: Progress | None = None) -> duckdb.DuckDBPyConnection:
+        return self._take(plan.of_whole, progress)
+
+    def _forget(self) -> None:
+        self._con.execute("DROP SCHEMA IF EXISTS rd_plan CASCADE; CREATE SCHEMA rd_plan")
+
+    def _take(
+        self, steps: Sequence[Step], progress: Progress | None, added: Container[str] = ()
+    ) -> duckdb.DuckDBPyConnection:
+        """Take the steps; those called `added` add to what they have found before."""
+        with reading(self.input):
+            self._stage(progress)
+            self._con.execute("SET schema = 'rd_plan'")
+            try:
+                for step in steps:
+                    keep = step.keep or step.adds or step is steps[-1]
+                    thing = "TABLE" if keep else "VIEW"
+                    do = f"CREATE OR REPLACE {thing} {step.name} AS"
+                    if step.name in added:
+                        do = f"INSERT INTO {step.name}"
+                    self.execute(f"{do} {step.sql}", step.name, progress)
+            finally:
+                self._con.execute("SET schema = 'main'")
+        return self._con
+
+    def execute(self, sql: str, name: str, progress: Progress | None) -> None:
+        """Run in a thread, so that progress is seen and Ctrl-C stops it at once."""
+        failed: list[BaseException] = []
+        # Not Thread.join: interrupted, it takes a thread that still runs for a finished one.
+        finished = threading.Event()
+
+        def work() -> None:
+            try:
+                self._con.execute(sql)
+            except BaseException as error:
+                failed.append(error)
+            finally:
+                finished.set()
+
+        threading.Thread(target=work, daemon=True).start()
+        try:
+            while not finished.wait(0.1 if progress else None):
+                if progress:
+                    progress(name, max(0.0, self._con.query_progress()) / 100)
+        except BaseException:
+            self._con.interrupt()
+            while not finished.wait(0.1):
+                self._con.interrupt()
+            raise
+        if failed:
+            raise failed[0]
+        if progress:
+            progress(name, 1.0)
+
+    def _stage(self, progress: Progress | None = None) -> None:
+        """Text formats are parsed once, into Parquet: the plan reads its rows several times."""
+        source = self.input
+        if self.staged or not isinstance(source, Files) or source.format == "parquet":
+            return
+        staged = self.path("staged.parquet")
+        files = reader(source.paths, source.format, filename=True)
+        self.execute(
+            f"COPY (SELECT * FROM {files}) TO {DUCKDB.literal(staged)} (FORMAT parquet)",
+            f"parsing {source.format}",
+            progress,
+        )
+        self._con.execute(
+            "CREATE OR REPLACE VIEW main.rd_log AS SELECT * EXCLUDE (rd_filename)"
+            f" FROM read_parquet({DUCKDB.literal(staged)})"
+        )
+        self.staged = staged
+
+    def days(self, day_sql: str, column: Column) -> DuckdbDays:
+        with reading(self.input):
+            self._stage()
+            return DuckdbDays(self, day_sql, column)
+
+    def path(self, name: str) -> str:
+        return os.path.join(self._folder.name, name)
+
+
+def _refuse_bzip2(source: Files | Table | Frame) -> None:
+    packed = (
+        [p for p in source.paths if p.lower().endswith(".bz2")] if isinstance(source, Files) else []
+    )
+    if packed:
+        raise BadLog(
+            f"{packed[0]!r} is compressed with bzip2, which only Spark reads here. Unpack it "
+            "(bunzip2), compress it with gzip or zstd instead, or use --engine spark."
+        )
+
+
+def _sweep() -> None:
+    """Remove what runs that were killed had spilled."""
+    for folder in Path(tempfile.gettempdir()).glob("rankdrift-*-*"):
+        owner = folder.name.split("-")[1]
+        if owner.isdigit() and not is_alive(int(owner)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _columns(path: tuple[str, ...], type_: Any) -> Iterator[Column]:
+    """The column, and the fields below it when it is a struct."""
+    name = str(type_).lower()
+    if name == "json":
+        yield Column(path, "json")
+        return
+    yield Column(path, "int" if type_.id in _INTEGERS else _KINDS.get(type_.id, "other"))
+    if type_.id == "struct":
+        for field, child in type_.children:
+            yield from _columns((*path, field), child)
+
+
+def first_line(error: BaseException) -> str:
+    """What DuckDB says, without its hints and its drawing of the statement."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if lines and "CSV Error on Line" in lines[0]:
+        lines[0] += "".join(f", {line}" for line in lines[1:] if line.startswith("Expected"))
+    line = lines[0] if lines else type(error).__name__
+    line = re.sub(r"^[A-Z][A-Za-z ]* (Error|Exception): ", "", line)
+    return line if line.endswith((".", "!")) else line + "."
+
+
+@contextmanager
+def reading(source: Files | Table | Frame) -> Iterator[None]:
+    """DuckDB's errors, as ours."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise BadLog(
+            f"Not enough memory or disk to go on: {first_line(error)} Allow more with --memory, "
+            "use fewer --threads, or harvest --by day."
+        ) from None
+    except (duckdb.BinderException, duckdb.ParserException, duckdb.ConversionException) as error:
+        raise BadLog(
+            f"The log cannot be read with these columns and conditions: {first_line(error)} "
+            "Check --where (it is SQL on the log's own columns) and the column names."
+        ) from None
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except duckdb.Error as error:
+        if isinstance(source, Files):
+            what = repr(source.paths[0]) if len(source.paths) == 1 else f"{len(source.paths)} files"
+            raise BadLog(
+                f"Cannot read {what} as {source.format}: {first_line(error)} "
+                "The file may be damaged, cut short or of another format (--format)."
+            ) from None
+        raise BadLog(f"Cannot read the log: {first_line(error)}") from None

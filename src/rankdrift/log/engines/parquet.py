@@ -1,0 +1,133 @@
+"""What Parquet files tell of themselves, without a row being read: their columns and statistics."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+
+from rankdrift.core.errors import MissingColumns
+from rankdrift.log.columns import Column
+
+# Beyond this many files, reading all their statistics costs more than it saves.
+MANY_FILES = 2_000
+
+
+def facts(
+    con: duckdb.DuckDBPyConnection, paths: Sequence[str], columns: Sequence[Column]
+) -> dict[str, Column]:
+    """These columns, with what the files' statistics tell of them; paths are globs.
+
+    What they tell is kept for `days_told`.
+    """
+    if len(paths) > MANY_FILES:
+        return {}
+    con.execute(
+        "CREATE OR REPLACE TEMP TABLE rd_statistics AS SELECT file_name, path_in_schema,"
+        " num_values, stats_null_count, stats_min_value, stats_max_value"
+        " FROM parquet_metadata($paths)"
+        " WHERE num_values > 0 AND path_in_schema IN (SELECT unnest($names))",
+        {"paths": list(paths), "names": [column.name for column in columns]},
+    )
+    found = con.execute(
+        "SELECT path_in_schema,"
+        " count(stats_null_count) = count(*) AND sum(stats_null_count) = 0,"
+        " count(stats_min_value) = count(*) AND count(stats_max_value) = count(*),"
+        " min(TRY_CAST(stats_min_value AS BIGINT)), max(TRY_CAST(stats_max_value AS BIGINT)),"
+        " min(ascii(stats_min_value)), count(DISTINCT file_name)"
+        " FROM rd_statistics GROUP BY path_in_schema"
+    ).fetchall()
+    files = con.execute(
+        "SELECT count(*) FROM parquet_file_metadata($paths) WHERE num_rows > 0",
+        {"paths": list(paths)},
+    ).fetchall()[0][0]
+    wanted = {column.name: column for column in columns if len(column.path) == 1}
+    told = {}
+    for name, full, known, low, high, first, have in found:
+        column = wanted.get(name)
+        if column is None or have < files:
+            continue
+        if column.kind == "int" and known:
+            told[name] = replace(column, full=full, low=low, high=high)
+        elif column.kind == "text":
+            # A smallest text that starts beyond the blank: none is blank.
+            told[name] = replace(column, full=full and known and (first or 0) > ord(" "))
+        elif column.kind in ("date", "timestamp", "instant", "bool"):
+            told[name] = replace(column, full=full)
+    return told
+
+
+def days_told(
+    con: duckdb.DuckDBPyConnection, paths: Sequence[str], column: Column
+) -> list[tuple[str, str, int]] | None:
+    """(day, file, rows), if the column is a date and its statistics, one of `facts`, tell each
+    row's; or None."""
+    if column.kind != "date" or len(column.path) > 1 or len(paths) > MANY_FILES:
+        return None
+    found = con.execute(
+        "SELECT stats_min_value, file_name, sum(num_values)::BIGINT, bool_and(coalesce("
+        " stats_null_count = 0 AND stats_min_value = stats_max_value"
+        " AND TRY_CAST(stats_min_value AS DATE) IS NOT NULL, FALSE))"
+        " FROM rd_statistics WHERE path_in_schema = $name GROUP BY ALL",
+        {"name": column.name},
+    ).fetchall()
+    if not all(sure for *_, sure in found) or sum(n for _, _, n, _ in found) != rows(con, paths):
+        return None
+    return [(day, file, n) for day, file, n, _ in found]
+
+
+def rows(con: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> int:
+    told = "SELECT coalesce(sum(num_rows), 0)::BIGINT FROM parquet_file_metadata($paths)"
+    return int(con.execute(told, {"paths": list(paths)}).fetchall()[0][0])
+
+
+def check_schemas(
+    con: duckdb.DuckDBPyConnection, paths: Sequence[str], columns: Sequence[Column]
+) -> list[str]:
+    """Every file must have these columns; remarks on those that change their type."""
+    schemas = _schemas(con, paths)
+    remarks = []
+    for column in columns:
+        name = column.path[0]
+        lacking = [file for file, types in schemas.items() if name not in types]
+        if len(lacking) == len(schemas):  # the folders' names tell it (hive partitions)
+            continue
+        if lacking:
+            raise MissingColumns(
+                f"{len(lacking)} of {len(schemas)} files have no column {name!r}, the first is "
+                f"{lacking[0]!r}. Leave those files out, or choose a column that all have."
+            )
+        kinds: dict[str, int] = {}
+        for types in schemas.values():
+            kinds[types[name]] = kinds.get(types[name], 0) + 1
+        if len(kinds) > 1:
+            told = ", ".join(f"{kind} in {n} files" for kind, n in sorted(kinds.items()))
+            remarks.append(
+                f"Column {name!r} changes its type between files ({told}); its values are "
+                f"compared as {column.kind}."
+            )
+    return remarks
+
+
+def _schemas(con: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> Mapping[str, dict[str, str]]:
+    """File -> top-level column -> type."""
+    rows = con.execute(
+        "SELECT file_name, name, coalesce(duckdb_type, type, 'STRUCT'), num_children"
+        " FROM parquet_schema($paths) ORDER BY file_name, column_id",
+        {"paths": list(paths)},
+    ).fetchall()
+    schemas: dict[str, dict[str, str]] = {}
+    walk = iter(rows)
+    for file, _, _, children in walk:  # the root of the next file's tree
+        schemas[file] = {}
+        for _ in range(children or 0):
+            _, name, kind, inner = next(walk)
+            schemas[file][name] = kind
+            _skip(walk, inner or 0)
+    return schemas
+
+
+def _skip(walk: Iterator[Any], children: int) -> None:
+    """Pass over whole subtrees."""
+    while children:
+        children += (next(walk)[3] or 0) - 1

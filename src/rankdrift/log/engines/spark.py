@@ -1,0 +1,372 @@
+"""The distributed engine: Spark reduces the log to counts where it lies; only those come home."""
+
+import glob
+import hashlib
+import os
+import re
+import uuid
+import warnings
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+from urllib.parse import unquote
+
+import duckdb
+
+from rankdrift.core.dialects import SPARK, Dialect
+from rankdrift.core.errors import BadLog, BadOption, MissingExtra
+from rankdrift.log.columns import Column
+from rankdrift.log.engines.engine import Day, Progress
+from rankdrift.log.engines.parquet import check_schemas
+from rankdrift.log.sources import Files, find
+from rankdrift.log.sql.plan import Plan
+
+with warnings.catch_warnings():  # whether it likes the pandas that is there, which we do not use
+    warnings.simplefilter("ignore")
+    try:
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+        from pyspark.sql import types as spark_types
+    except ImportError as error:
+        raise MissingExtra(
+            f"Spark is not installed ({error}). Install it: pip install 'rankdrift[spark]'"
+        ) from None
+
+_KINDS: dict[type, str] = {
+    spark_types.BooleanType: "bool", spark_types.DateType: "date",
+    spark_types.TimestampType: "instant", spark_types.TimestampNTZType: "timestamp",
+    spark_types.FloatType: "float", spark_types.DoubleType: "float",
+    spark_types.DecimalType: "float", spark_types.ArrayType: "list",
+    spark_types.StructType: "nested", spark_types.MapType: "nested",
+    spark_types.ByteType: "int", spark_types.ShortType: "int",
+    spark_types.IntegerType: "int", spark_types.LongType: "int",
+    spark_types.StringType: "text", spark_types.BinaryType: "other",
+}  # fmt: skip
+# Read several times, and costly to make again. Those in _FIRST are made before they are used, so
+# that Spark knows how small they are and sends them to the data instead of sorting the data.
+_FIRST = ("tally", "known", "candidates", "twice", "cells", "pairs", "used")
+_PLAN_LENGTH = 2_000  # characters
+# A step of the plan after FROM or JOIN, outside of quotes.
+_TABLE = re.compile(
+    r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`)|\b(FROM|JOIN)\s+(\w+)\b(?![\w.(])(\s+AS\b)?""",
+    re.S,
+)
+
+
+class SparkEngine:
+    """A DataFrame, known to SQL by a name that nobody else uses."""
+
+    dialect: Dialect = SPARK
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        session: Any = None,
+        master: str | None = None,
+        format: str | None = None,
+        table: str | None = None,
+    ) -> None:
+        self._files: Files | None = None
+        with reading(source):
+            self._spark = session or _session_of(source) or _session(master)
+            self._frame = self._open(source, format, table)
+            self.source = f"rd_{uuid.uuid4().hex}"
+            self._frame.createOrReplaceTempView(self.source)
+            weakref.finalize(self, _forget, self._spark, self.source)
+            self.columns: Mapping[str, Column] = {
+                column.name: column
+                for field in self._frame.schema.fields
+                for column in _columns((field.name,), field.dataType)
+            }
+
+    def _open(self, source: Any, format: str | None, table: str | None) -> Any:
+        if hasattr(source, "schema") and hasattr(source, "createOrReplaceTempView"):
+            return source
+        if table and not source:
+            return self._spark.table(table)
+        if isinstance(source, str) and not os.path.exists(source) and self._has_table(source):
+            return self._spark.table(source)
+        if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
+            raise BadOption(
+                "Spark does not read tables in this process's memory. Leave out engine='spark', "
+                "or make a Spark DataFrame of it: spark.createDataFrame(table)."
+            )
+        found = find(source, format=format)
+        if not isinstance(found, Files):
+            raise BadOption("A DuckDB file is read by DuckDB: leave out engine='spark'.")
+        if not any("://" in path for path in found.paths):
+            self._files = found
+        return _read(self._spark, found)
+
+    def _has_table(self, name: str) -> bool:
+        plain = re.fullmatch(r"[\w`.-]+", name) is not None and "/" not in name
+        return plain and bool(self._spark.catalog.tableExists(name))
+
+    # -- what engines tell ---------------------------------------------------------------------
+
+    def prepare(self, used: list[str]) -> list[str]:
+        files = self._files
+        if files is None or files.format != "parquet" or len(files.paths) == 1:
+            return []
+        with duckdb.connect() as con:
+            paths = [glob.escape(path) for path in files.paths]
+            return check_schemas(con, paths, [self.columns[name] for name in used])
+
+    def fingerprint(self) -> str | None:
+        return self._files.fingerprint() if self._files else None
+
+    def rows(self) -> int | None:
+        return None
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        with reading():
+            return [tuple(row) for row in self._spark.sql(sql).collect()]
+
+    # -- running -------------------------------------------------------------------------------
+
+    def run(self, plan: Plan, progress: Progress | None = None) -> duckdb.DuckDBPyConnection:
+        names: dict[str, str] = {}
+        kept: list[Any] = []
+        group = f"rankdrift-{uuid.uuid4().hex}"
+        with reading(), self._cancelled_on_interrupt(group), self._short_plans():
+            try:
+                for step in plan.steps:
+                    frame = self._spark.sql(_renamed(step.sql, names))
+                    if step is plan.steps[-1]:
+                        return _landed(frame.toArrow())
+                    if step.name == "candidates" and "h" in frame.columns:
+                        # All that follows groups by the hash: bring what belongs together to
+                        # one place once.
+                        frame = frame.repartition("h")
+                    if step.keep:
+                        frame = frame.persist()
+                        kept.append(frame)
+                    if step.name in _FIRST:
+                        frame.count()
+                        if progress:
+                            progress(step.name, 1.0)
+                    names[step.name] = f"{group.replace('-', '_')}_{step.name}"
+                    frame.createOrReplaceTempView(names[step.name])
+            finally:
+                for frame in reversed(kept):
+                    frame.unpersist()
+                for name in names.values():
+                    _forget(self._spark, name)
+        raise AssertionError("a plan has steps")
+
+    @contextmanager
+    def _cancelled_on_interrupt(self, group: str) -> Iterator[None]:
+        """Ctrl-C stops what runs on the cluster too."""
+        context = getattr(self._spark, "sparkContext", None) if _is_classic(self._spark) else None
+        if context:
+            context.setJobGroup(group, "rankdrift harvest", True)
+        try:
+            yield
+        except KeyboardInterrupt:
+            if context:
+                context.cancelJobGroup(group)
+            raise
+        finally:
+            if context:
+                context.setLocalProperty("spark.jobGroup.id", None)
+
+    @contextmanager
+    def _short_plans(self) -> Iterator[None]:
+        """Spark writes out the whole plan, down to the log, whenever a stage ends, for a page that
+        hardly anybody opens: for the small last steps that takes as long as the work."""
+        conf, name = self._spark.conf, "spark.sql.maxPlanStringLength"
+        try:
+            before = conf.get(name)
+            conf.set(name, _PLAN_LENGTH)
+        except PySparkException:  # a cluster may not let its users set it
+            yield
+            return
+        try:
+            yield
+        finally:
+            conf.set(name, before)
+
+    # -- by day --------------------------------------------------------------------------------
+
+    def days(self, day_sql: str, column: Column) -> "SparkDays":
+        with reading():
+            file = "concat_ws('|', _metadata.file_path, _metadata.file_size,"
+            file += " _metadata.file_modification_time)"
+            try:
+                named = self._frame.selectExpr(f"{day_sql} AS day", f"{file} AS file")
+                found = named.groupBy("day", "file").count().collect()
+            except PySparkException:  # not from files
+                named = self._frame.selectExpr(f"{day_sql} AS day", "CAST(NULL AS STRING) AS file")
+                found = named.groupBy("day", "file").count().collect()
+        files: dict[str, dict[str | None, int]] = {}
+        for day, name, rows in found:
+            files.setdefault(str(day or ""), {})[name] = rows
+        return SparkDays(
+            self.source,
+            [
+                Day(day, sum(of_day.values()), _fingerprint(of_day))
+                for day, of_day in sorted(files.items())
+            ],
+        )
+
+
+@dataclass(frozen=True)
+class SparkDays:
+    source: str
+    all: list[Day]
+    apart: bool = False
+
+    def part(self, day: Day) -> tuple[str, str | None]:
+        return self.source, None
+
+
+def _session_of(source: Any) -> Any:
+    return getattr(source, "sparkSession", None)
+
+
+def _session(master: str | None) -> Any:
+    active = SparkSession.getActiveSession()
+    if active is not None and master is None:
+        return active
+    return (
+        SparkSession.builder.master(master or "local[*]")
+        .appName("rankdrift")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+
+
+def _is_classic(session: Any) -> bool:
+    return not type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def _read(session: Any, files: Files) -> Any:
+    reader = session.read
+    paths = [path if "://" in path else _literal_path(path) for path in files.paths]
+    root = _partition_root(files.paths)
+    if root:
+        reader = reader.option("basePath", root)
+    if files.format == "parquet":
+        try:
+            frame = reader.option("mergeSchema", len(paths) > 1).parquet(*paths)
+        except (PySparkException, Py4JError) as error:
+            if "CANNOT_MERGE" not in str(error):
+                raise
+            frame = _widened([reader.parquet(path) for path in paths])
+    elif files.format == "json":
+        frame = reader.json(paths)
+    else:
+        ending = os.path.splitext(re.sub(r"\.(gz|gzip|zst|zstd|bz2)$", "", paths[0].lower()))[1]
+        separator = {".tsv": "\t", ".psv": "|"}.get(ending, ",")
+        frame = reader.csv(
+            paths, header=True, sep=separator, quote='"', escape='"', multiLine=True,
+            enforceSchema=False,
+        )  # fmt: skip
+    return frame
+
+
+def _partition_root(paths: Sequence[str]) -> str | None:
+    """The folder above the first one called like column=value."""
+    folders = os.path.commonpath([os.path.dirname(p) for p in paths]) if paths else ""
+    if "://" in "".join(paths) or not any("=" in os.path.dirname(path) for path in paths):
+        return None
+    parts = folders.split(os.sep)
+    plain = next((i for i, part in enumerate(parts) if "=" in part), len(parts))
+    return os.sep.join(parts[:plain]) or None
+
+
+def _widened(frames: Sequence[Any]) -> Any:
+    """Files whose types differ, as one: a column is as wide as its widest, or text."""
+    kinds: dict[str, set[str]] = {}
+    for frame in frames:
+        for field in frame.schema.fields:
+            kind = next((k for t, k in _KINDS.items() if isinstance(field.dataType, t)), "text")
+            kinds.setdefault(field.name, set()).add(kind)
+    wide = {
+        name: "bigint" if found == {"int"} else "double" if found <= {"int", "float"} else "string"
+        for name, found in kinds.items()
+    }
+    same = {name for name, found in kinds.items() if len(found) == 1 and found != {"int"}}
+    cast = [
+        frame.selectExpr(*(
+            f"{SPARK.quote(f.name)}" if f.name in same
+            else f"CAST({SPARK.quote(f.name)} AS {wide[f.name]}) AS {SPARK.quote(f.name)}"
+            for f in frame.schema.fields
+        ))
+        for frame in frames
+    ]  # fmt: skip
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), cast)
+
+
+def _literal_path(path: str) -> str:
+    """Hadoop takes these for patterns."""
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
+
+
+def _columns(path: tuple[str, ...], type_: Any) -> Iterator[Column]:
+    """The column, and the fields below it when it is a struct."""
+    kind = next((k for t, k in _KINDS.items() if isinstance(type_, t)), "text")
+    yield Column(path, kind)
+    if isinstance(type_, spark_types.StructType):
+        for field in type_.fields:
+            yield from _columns((*path, field.name), field.dataType)
+
+
+def _renamed(sql: str, names: Mapping[str, str]) -> str:
+    """The same statement with the plan's steps under their names for this run."""
+
+    def rename(match: re.Match[str]) -> str:
+        quoted, word, name, alias = match.groups()
+        if quoted or name not in names:
+            return match[0]
+        return f"{word} {names[name]}{alias or f' AS {name}'}"
+
+    return _TABLE.sub(rename, sql)
+
+
+def _landed(result: Any) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("CREATE SCHEMA rd_plan")
+    connection.register("rd_result", result)
+    connection.execute("CREATE TABLE rd_plan.result AS FROM rd_result")
+    connection.unregister("rd_result")
+    return connection
+
+
+def _fingerprint(files: Mapping[str | None, int]) -> str | None:
+    if None in files:
+        return None
+    names = sorted(unquote(str(name)) for name in files)
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
+
+
+def _forget(session: Any, view: str) -> None:
+    try:
+        session.catalog.dropTempView(view)
+    except Exception:  # the session has ended, and the view with it
+        return
+
+
+@contextmanager
+def reading(source: Any = None) -> Iterator[None]:
+    """Spark's errors, as ours: the first line, without the JVM's stack."""
+    named = isinstance(source, str | os.PathLike | list | tuple)
+    what = f"{source!s}" if named else "the log with these columns and conditions"
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        said = next((line for line in lines if not line.startswith(("An error", "JVM"))), "")
+        said = re.sub(r"^(:\s*)?([\w.]+(Exception|Error):\s*)+", "", said)
+        raise BadLog(
+            f"Spark cannot read {what}: {said[:400]} "
+            "Check the path, the column names and --where (it is Spark SQL on the log's own "
+            "columns)."
+        ) from None

@@ -1,0 +1,98 @@
+"""A look at the first rows of a log for what would spoil an estimate without a word."""
+
+from rankdrift.core.errors import BadLog
+from rankdrift.log.columns import guess
+from rankdrift.log.log import Log
+
+SAMPLE = 50_000
+# Ranks repeat within a search by mistake now and then; where they restart on every page, most
+# searches of more than a page repeat them.
+_MOSTLY = 0.5
+_OFTEN = 0.001
+
+
+def probe(log: Log) -> list[str]:
+    """Remarks worth telling; raises BadLog where going on would give a wrong answer."""
+    _refuse_ranks_by_page(log)
+    return _look_at_searches(log) if log.planner().has_search else []
+
+
+def _refuse_ranks_by_page(log: Log) -> None:
+    """A page column that is not in use, and rank 1 on later pages."""
+    page = guess("page", log.engine.columns.values())
+    if log.roles.page or not page or log.engine.columns[page].kind != "int":
+        return
+    planner = log.planner()
+    number = planner.column(page)[0]
+    sample = f"SELECT * FROM {planner.source} WHERE {number} IS NOT NULL LIMIT {SAMPLE}"
+    if log.roles.layout == "list":
+        first, top = "0", "count(*)"
+    else:
+        rank, _ = log.planner().column(log.roles.rank or "")
+        text = log.engine.dialect.number.format(rank)
+        first = f"max({text})"
+        top = f"sum(CASE WHEN {text} = {log.rules.first_rank} THEN 1 ELSE 0 END)"
+    found = log.engine.query(
+        f"SELECT {number}, {top}, {first} FROM ({sample}) AS rd_sample GROUP BY {number}"
+    )
+    pages = sorted(found)
+    later = [n for _, n, _ in pages[1:] if n]
+    if later and (len(later) * 2 > len(pages) - 1):
+        size = max((int(m) for _, _, m in pages if m), default=0) - log.rules.first_rank + 1
+        guess_size = size if size > 1 else "N"
+        start = "" if pages[0][0] == 1 else f" --first-page {pages[0][0]}"
+        raise BadLog(
+            f"Ranks start again on every page: {sum(later):,} rows on later pages (column "
+            f"{page!r}) are at the first rank. Give --page {page} --page-size {guess_size}{start}, "
+            "so that ranks count on across pages; or leave later pages out with --where "
+            f'"{page} = {pages[0][0]}".'
+        )
+
+
+def _look_at_searches(log: Log) -> list[str]:
+    sample = (
+        "(SELECT search, doc, rank FROM rows_shown WHERE ok AND search IS NOT NULL"
+        f" LIMIT {SAMPLE}) AS rd_sample"
+    )
+    by_rank = f"SELECT search, doc, rank, count(*) AS n FROM {sample} GROUP BY search, doc, rank"
+    by_doc = (
+        "SELECT search, sum(n) AS n, count(*) AS ranks, min(rank) AS rank"
+        f" FROM ({by_rank}) AS rd_ranks GROUP BY search, doc"
+    )
+    # Two docs of a search that have their first rank in common share a rank.
+    by_first = (
+        "SELECT search, count(*) AS docs, sum(n) AS shown, sum(n - ranks) AS copies,"
+        " sum(CASE WHEN ranks > 1 THEN n ELSE 0 END) AS twice"
+        f" FROM ({by_doc}) AS rd_docs GROUP BY search, rank"
+    )
+    by_search = (
+        "SELECT CASE WHEN sum(docs) > 1 THEN 1 ELSE 0 END AS several,"
+        " CASE WHEN max(docs) > 1 THEN 1 ELSE 0 END AS sharing,"
+        " sum(shown) AS shown, sum(copies) AS copies, sum(twice) AS twice"
+        f" FROM ({by_first}) AS rd_firsts GROUP BY search"
+    )
+    sums = ", ".join(
+        f"coalesce(sum({each}), 0)" for each in ("several", "sharing", "shown", "copies", "twice")
+    )
+    searches, repeated, rows, copies, twice = log.engine.query(
+        log.planner().rows_query(f"SELECT {sums} FROM ({by_search}) AS rd_searches")
+    )[0]
+    remarks = []
+    if copies > _OFTEN * rows and not log.rules.dedupe:
+        remarks.append(
+            f"{copies:,} of the first {rows:,} rows repeat the search, doc and rank of another. "
+            "If rows were logged twice, --dedupe keeps one of each."
+        )
+    elif searches and repeated > _MOSTLY * searches:
+        raise BadLog(
+            f"{repeated:,} of {searches:,} searches have several docs at one rank. Either ranks "
+            "start again on every page (give --page COLUMN --page-size N), or "
+            f"{log.roles.search!r} does not tell searches apart (name the column with --search, "
+            'or --search "" if there is none).'
+        )
+    if twice > _OFTEN * rows:
+        remarks.append(
+            f"{twice:,} of the first {rows:,} rows show a doc at two ranks of one search; such "
+            "rows are left out, clicked or not."
+        )
+    return remarks

@@ -1,0 +1,175 @@
+"""Where a log's rows are: files on disk, a table in a database file, or a table in memory."""
+
+import glob
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rankdrift.core.errors import BadLog, BadOption, did_you_mean
+
+FORMATS = ("parquet", "csv", "json", "duckdb")
+_ENDINGS = {
+    ".parquet": "parquet", ".pq": "parquet", ".parq": "parquet",
+    ".csv": "csv", ".tsv": "csv", ".psv": "csv",
+    ".json": "json", ".jsonl": "json", ".ndjson": "json",
+    ".duckdb": "duckdb", ".ddb": "duckdb", ".db": "duckdb",
+}  # fmt: skip
+_COMPRESSED = (".gz", ".gzip", ".zst", ".zstd", ".bz2")
+TRUTH = "truth.json"  # what a made-up log's true propensities are kept in, beside it
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files of one format, in name order; `names` tell them apart wherever the folder is moved."""
+
+    paths: tuple[str, ...]
+    format: str
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Path -> its part below the folder all files share."""
+        if len(self.paths) == 1:
+            return {self.paths[0]: os.path.basename(self.paths[0])}
+        root = os.path.commonpath([os.path.dirname(p) for p in self.paths])
+        return {path: os.path.relpath(path, root) for path in self.paths}
+
+    def fingerprint(self, paths: Iterable[str] | None = None) -> str:
+        """Changes when any of these files does (by name, size and time of change)."""
+        digest = hashlib.sha256()
+        chosen = set(paths) if paths is not None else set(self.paths)
+        for path, name in sorted(self.names.items(), key=lambda item: item[1]):
+            if path in chosen:
+                try:
+                    stat = os.stat(path)
+                except OSError as error:
+                    raise BadLog(f"Cannot read {path!r}: {error.strerror}.") from None
+                digest.update(f"{name}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+        return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or view in a DuckDB file."""
+
+    path: str
+    name: str | None
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A pandas, Polars or Arrow table in memory."""
+
+    table: Any
+
+
+def find(source: Any, *, format: str | None = None, table: str | None = None) -> Any:
+    """The source that the user means by a path, a glob, a folder, several, or a table."""
+    if format is not None and format not in FORMATS:
+        raise BadOption(
+            f"No format {format!r}.{did_you_mean(format, FORMATS)} There are {', '.join(FORMATS)}."
+        )
+    if isinstance(source, str | os.PathLike):
+        source = [source]
+    if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
+        return _find_files([os.fspath(s) for s in source], format, table)
+    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
+        return Frame(source)
+    raise BadOption(
+        f"Cannot read a log from a {type(source).__name__}. Give a path, a glob, a folder, "
+        "a pandas, Polars or Arrow table, or a Spark DataFrame."
+    )
+
+
+def _find_files(sources: list[str], format: str | None, table: str | None) -> Files | Table:
+    if not sources:
+        raise BadOption("No log was named. Give a file, a folder or a glob.")
+    paths = [path for source in sources for path in _expand(source, format)]
+    paths = [path for path in paths if not _is_truth(path)] or paths
+    formats = {path: format or _format(path) for path in paths}
+    kinds = sorted(set(formats.values()))
+    if len(kinds) > 1:
+        examples = ", ".join(f"{k} ({next(p for p in paths if formats[p] == k)})" for k in kinds)
+        raise BadLog(
+            f"The files are of different formats: {examples}. Read one format at a time, "
+            "or choose it with --format."
+        )
+    if kinds == ["duckdb"]:
+        if len(paths) > 1:
+            raise BadLog(f"Give one DuckDB file at a time, not {len(paths)}.")
+        return Table(paths[0], table)
+    if table:
+        raise BadOption("--table goes with a DuckDB file or with Spark; these are plain files.")
+    return Files(tuple(dict.fromkeys(paths)), kinds[0])
+
+
+def _expand(source: str, format: str | None) -> list[str]:
+    if "://" in source:  # the engine's own business
+        return [source]
+    path = os.path.abspath(os.path.expanduser(source))
+    if os.path.isdir(path):
+        found = [
+            file
+            for file in _files_below(path)
+            if not any(p.startswith((".", "_")) for p in Path(file).relative_to(path).parts)
+            and (format or _ending(file))
+        ]
+        if not found:
+            raise BadLog(
+                f"No log files in the folder {source!r}. "
+                f"Files must end in {', '.join(_ENDINGS)} (compressed or not)."
+            )
+        return found
+    if os.path.exists(path):  # before globbing: a name may hold brackets and stars
+        return [path]
+    found = sorted(p for p in glob.glob(path, recursive=True) if os.path.isfile(p))
+    if not found:
+        raise BadLog(f"No file {source!r}.{_near(path)}")
+    return found
+
+
+def _files_below(folder: str) -> list[str]:
+    """All of them: what may not be looked into is an error, not left out."""
+
+    def stop(error: OSError) -> None:
+        raise BadLog(f"Cannot read the folder {error.filename!r}: {error.strerror}.")
+
+    tree = os.walk(folder, onerror=stop)
+    return sorted(os.path.join(inside, name) for inside, _, names in tree for name in names)
+
+
+def _is_truth(path: str) -> bool:
+    """Whether `simulate market` wrote this beside its log, by its name and how it begins."""
+    if os.path.basename(path) != TRUTH:
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(80).lstrip(b"{ \r\n").startswith(b'"propensities"')
+    except OSError:  # reading the log will say why
+        return False
+
+
+def _near(path: str) -> str:
+    try:
+        return did_you_mean(os.path.basename(path), os.listdir(os.path.dirname(path)))
+    except OSError:
+        return " Its folder does not exist either."
+
+
+def _ending(path: str) -> str | None:
+    stem, ending = os.path.splitext(path.lower())
+    if ending in _COMPRESSED:
+        ending = os.path.splitext(stem)[1]
+    return _ENDINGS.get(ending)
+
+
+def _format(path: str) -> str:
+    found = _ending(path)
+    if found:
+        return found
+    raise BadLog(
+        f"Cannot tell the format of {path!r} from its name. Say it with --format "
+        f"({', '.join(FORMATS)})."
+    )

@@ -1,0 +1,1 @@
+"""SQL for any engine: what values mean, and the steps of a plan."""

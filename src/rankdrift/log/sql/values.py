@@ -1,0 +1,181 @@
+"""What a value in a log means: SQL that turns columns of any type into ranks, clicks and days.
+
+Each function takes a column's SQL and its kind and returns SQL. Text is read leniently, but what
+cannot be read becomes NULL and is counted, never guessed.
+"""
+
+from dataclasses import dataclass
+
+from rankdrift.core.dialects import Dialect
+from rankdrift.log.columns import Column
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How rows are read: everything about a log that is not the name of a column."""
+
+    max_rank: int = 500
+    first_rank: int = 1
+    page_size: int | None = None
+    first_page: int = 1
+    time_zone: str | None = None
+    where: str | None = None
+    shown_events: tuple[str, ...] = ("impression",)
+    click_events: tuple[str, ...] = ("click",)
+    dedupe: bool = False
+
+
+def plain_text(sql: str, kind: str, d: Dialect) -> str:
+    """The value as text without surrounding blanks."""
+    as_text = d.json_text.format(sql) if kind == "json" else d.text.format(sql)
+    return f"trim({as_text})"
+
+
+def key(sql: str, kind: str, d: Dialect) -> str:
+    """A value to be compared for equality: as it is, or as text where types cannot be compared."""
+    if kind == "json":
+        return d.json_text.format(sql)
+    if kind in ("list", "nested"):
+        return d.nested_text.format(sql)
+    if kind == "float":
+        return d.not_nan.format(sql)
+    return d.text.format(sql) if kind == "other" else sql
+
+
+def as_text(key_sql: str, kind: str, d: Dialect) -> str:
+    """A key as text that is the same on every engine (12.0 is '12'): for buckets and segments."""
+    if kind == "float":
+        whole = _is_whole(key_sql)
+        as_integer = d.text.format(f"CAST({key_sql} AS BIGINT)")
+        return f"CASE WHEN {whole} THEN {as_integer} ELSE {d.text.format(key_sql)} END"
+    is_text = kind in ("text", "json", "list", "nested", "other")
+    return key_sql if is_text else d.text.format(key_sql)
+
+
+def rank(sql: str, kind: str, d: Dialect) -> tuple[str, str]:
+    """(the rank as a number or NULL, the condition that it is there but not a whole number)."""
+    return _whole(sql, kind, d)
+
+
+def click(sql: str, kind: str, d: Dialect) -> tuple[str, str]:
+    """(how many clicks, or NULL; the condition that it is there but cannot be read)."""
+    if kind == "bool":
+        return f"CAST({sql} AS INTEGER)", "FALSE"
+    if kind in ("date", "timestamp", "instant"):  # the time of the click
+        return f"CASE WHEN {sql} IS NULL THEN 0 ELSE 1 END", "FALSE"
+    if kind in ("text", "json"):
+        word = f"lower({plain_text(sql, kind, d)})"
+        number, bad = _whole(sql, kind, d)
+        yes, no = ("true", "t", "yes", "y", "click", "clicked"), ("false", "f", "no", "n")
+        time = d.matches.format(word, d.literal("^[0-9]{4}-[0-9]{2}-[0-9]{2}"))
+        value = (
+            f"CASE WHEN {word} IN ({d.literals(yes)}) OR {time} THEN 1"
+            f" WHEN {word} IN ({d.literals(no)}) THEN 0 ELSE {number} END"
+        )
+        known = f"{word} IN ({d.literals(yes + no)}) OR {time}"
+        return value, f"({bad}) AND NOT ({known}) OR {_negative(number)}"
+    value, bad = _whole(sql, kind, d)
+    return value, _negative(value) if bad == "FALSE" else f"({bad}) OR {_negative(value)}"
+
+
+def _negative(sql: str) -> str:
+    return f"coalesce(({sql}) < 0, FALSE)"
+
+
+def _whole(sql: str, kind: str, d: Dialect) -> tuple[str, str]:
+    if kind == "int":
+        return sql, "FALSE"
+    if kind == "bool":
+        return f"CAST({sql} AS INTEGER)", "FALSE"
+    if kind == "float":
+        number = d.not_nan.format(f"CAST({sql} AS {d.double})")
+        missing = f"{sql} IS NULL OR ({number}) IS NULL"
+    else:
+        text = plain_text(sql, kind, d)
+        number = d.not_nan.format(d.number.format(text))
+        missing = f"{sql} IS NULL OR {text} = ''"
+    fits = _is_whole(number)
+    value = f"CASE WHEN {fits} THEN CAST({number} AS BIGINT) END"
+    return value, f"NOT ({missing}) AND NOT coalesce({fits}, FALSE)"
+
+
+def _is_whole(number: str) -> str:
+    """Of a double. Beyond the integers some engines can neither cast nor round it."""
+    return f"CASE WHEN abs({number}) < 1e15 THEN ({number}) = floor({number}) ELSE FALSE END"
+
+
+def day(column: Column, sql: str, rules: Rules, d: Dialect) -> str:
+    """The day of a date, a timestamp, text, YYYYMMDD or an epoch in s, ms, µs or ns."""
+    found = _day(column, sql, rules, d)
+    if column.kind == "date":  # as it is, so that engines can skip by statistics
+        return found
+    # A time in year 1 or 9999 stands for none, and past 9999 it is no date in Python.
+    sane = f"{found} BETWEEN DATE '1900-01-01' AND DATE '2999-12-31'"
+    return f"CASE WHEN {sane} THEN {found} END"
+
+
+def _day(column: Column, sql: str, rules: Rules, d: Dialect) -> str:
+    kind, zone = column.kind, d.literal(rules.time_zone or "UTC")
+    if kind == "date":
+        return sql
+    if kind == "timestamp":
+        if rules.time_zone:
+            return d.zoned_day.format(sql, zone)
+        return f"CAST({sql} AS DATE)"
+    if kind == "instant":
+        return d.instant_day.format(sql, zone)
+    text = _time_text(sql, kind, d)
+    digits = d.matches.format(text, d.literal("^[0-9]+$"))
+    parts = (f"substr({text}, 1, 4)", f"substr({text}, 5, 2)", f"substr({text}, 7, 2)")
+    compact = f"TRY_CAST(concat({parts[0]}, '-', {parts[1]}, '-', {parts[2]}) AS DATE)"
+    number = d.number.format(text)
+    epoch = d.instant_day.format(d.epoch_instant.format(f"{number} / {_scale(text)}"), zone)
+    iso = d.instant_day.format(d.text_instant.format(text), zone)
+    return (
+        f"CASE WHEN {digits} THEN CASE WHEN length({text}) = 8 THEN {compact}"
+        f" WHEN length({text}) BETWEEN 9 AND 19 THEN {epoch} END"
+        f" WHEN length({text}) <= 10 THEN TRY_CAST({text} AS DATE) ELSE {iso} END"
+    )
+
+
+def seconds(column: Column, sql: str, d: Dialect) -> str:
+    """Seconds since 1970 of a column that tells the time of day: for the order of appearances."""
+    if column.kind == "timestamp":
+        return d.clock.format(sql)
+    if column.kind == "instant":
+        return d.seconds.format(sql)
+    text = _time_text(sql, column.kind, d)
+    digits = d.matches.format(text, d.literal("^[0-9]{9,19}$"))
+    scaled = f"floor({d.number.format(text)} / {_scale(text)})"
+    iso = d.seconds.format(d.text_instant.format(text))
+    return (
+        f"CASE WHEN {digits} THEN CAST({scaled} AS BIGINT) WHEN length({text}) > 10 THEN {iso} END"
+    )
+
+
+def _time_text(sql: str, kind: str, d: Dialect) -> str:
+    """A date or an epoch as text; of a float the whole part, in plain digits."""
+    if kind != "float":
+        return plain_text(sql, kind, d)
+    number = d.not_nan.format(f"CAST({sql} AS {d.double})")
+    # An epoch in nanoseconds is the largest, and a double past the integers cannot be cast.
+    whole = f"CASE WHEN abs({number}) < 9e18 THEN CAST(floor({number}) AS BIGINT) END"
+    return d.text.format(f"({whole})")
+
+
+def _scale(text: str) -> str:
+    """Units of an epoch in a second, by how many digits it has: s, ms, µs or ns."""
+    sizes = " ".join(
+        f"WHEN length({text}) <= {most} THEN {unit}"
+        for most, unit in ((11, 1), (14, 1000), (17, 1000000))
+    )
+    return f"(CASE {sizes} ELSE 1000000000 END)"
+
+
+def zone_words(column: Column, rules: Rules) -> str:
+    """What a day means here, for people."""
+    if column.kind == "date":
+        return "the date as written"
+    if column.kind == "timestamp" and not rules.time_zone:
+        return "the date of the timestamp as written"
+    return f"the date in {rules.time_zone or 'UTC'}"

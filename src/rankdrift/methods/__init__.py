@@ -1,0 +1,30 @@
+"""Other ways to learn propensities, to compare with: each in a module of its own.
+
+They are imported when first used. `rankdrift.compare` runs them side by side on one log.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_HOME = {
+    "adjacent_chain": "intervention_harvesting",
+    "all_pairs": "intervention_harvesting",
+    "clicked_pairs": "collected",
+    "ctr": "click_rates",
+    "em": "em_pairs",
+    "experiment": "experiments",
+    "pivot_one": "intervention_harvesting",
+    "regression_em": "em_features",
+    "swaps": "experiments",
+    "tally": "collected",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"rankdrift.methods.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'rankdrift.methods' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOME)

@@ -1,0 +1,189 @@
+"""What the other estimators need of a log, counted inside its engine by bucket of queries.
+
+Rows are read, and pairs told apart, as a harvest does it; buckets are the same ones, so that
+curves of different estimators can be compared query by query.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mean
+from rankdrift.harvesting import pairs as pair_steps
+from rankdrift.harvesting.counting import BUCKETS, RESULT
+from rankdrift.harvesting.pairs import bucket_sql, same_pair
+from rankdrift.log.engines.engine import Progress
+from rankdrift.log.log import Log
+from rankdrift.log.probe import probe
+from rankdrift.log.sql import rows as row_steps
+from rankdrift.log.sql import values as reading
+from rankdrift.log.sql.plan import Plan, Planner, Step
+from rankdrift.log.sql.rows import FATES
+from rankdrift.methods.strata import Strata
+
+Counted = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """impressions and clicked impressions (G, R) of ranks 1 to R, by bucket of queries."""
+
+    impressions: Counted
+    clicks: Counted
+
+    @property
+    def ranks(self) -> NDArray[np.int32]:
+        return np.arange(1, self.clicks.shape[1] + 1, dtype=np.int32)
+
+
+def tally(
+    log: Log,
+    *,
+    randomised: str | None = None,
+    buckets: int = BUCKETS,
+    progress: Progress | None = None,
+) -> Tally:
+    """Impressions and clicks by rank; only rows where the column `randomised` says yes."""
+    keep = " AND rd_randomised" if randomised else ""
+
+    def steps(p: Planner) -> list[Step]:
+        # Fewer texts to hash: a query's rows at a rank are one.
+        names = ", ".join(p.queries)
+        return [
+            *row_steps.steps(p)[:-1],
+            Step(
+                "by_query",
+                f"SELECT {names}, rank, count(*) AS n,"
+                " sum(CASE WHEN click > 0 THEN 1 ELSE 0 END) AS c\n"
+                f"FROM rows_shown WHERE ok{keep} GROUP BY {names}, rank",
+            ),
+            Step(
+                "result",
+                f"SELECT {bucket_sql(p)} AS bucket, rank, sum(n) AS n, sum(c) AS c\n"
+                f"FROM by_query GROUP BY {bucket_sql(p)}, rank",
+            ),
+        ]
+
+    carry = {"rd_randomised": says_yes(log, randomised)} if randomised else {}
+    found = collect(log, steps, buckets=buckets, carry=carry, progress=progress)
+    size = int(found["rank"].max(initial=0))
+    impressions, clicks = (np.zeros((buckets, size), np.int64) for _ in range(2))
+    place = (found["bucket"].astype(int), found["rank"].astype(int) - 1)
+    impressions[place], clicks[place] = found["n"], found["c"]
+    return Tally(impressions, clicks)
+
+
+def clicked_pairs(
+    log: Log,
+    *,
+    max_rank: int,
+    buckets: int = BUCKETS,
+    progress: Progress | None = None,
+) -> Strata:
+    """Clicks and misses by rank of every pair with a click: all that the model with a relevance for
+    each pair can learn from, for a pair without a click has relevance 0 whatever the propensities.
+
+    Pairs to which the same happened in one bucket are one stratum with a multiple of the clicks.
+    """
+
+    def steps(p: Planner) -> list[Step]:
+        pair, top = ", ".join(p.pair), f"rank <= {max_rank}"
+        what = p.dialect.collect.format("concat(rank, ':', n, ':', c)")
+        return [
+            *row_steps.steps(p)[:-1],
+            *pair_steps.appearances(p, f"click > 0 AND ok AND {top}", also=top),
+            Step("cells", pair_steps.cells(p)),
+            Step(
+                "happenings",
+                f"SELECT {pair}, {what} AS happened FROM cells GROUP BY {pair} HAVING sum(c) > 0",
+            ),
+            Step(
+                "strata",
+                f"SELECT {bucket_sql(p)} AS bucket, happened FROM happenings\n"
+                f"JOIN known ON {same_pair(p, 'happenings', 'known')}",
+            ),
+            Step(
+                "result",
+                "SELECT bucket, happened, count(*) AS pairs FROM strata GROUP BY bucket, happened",
+            ),
+        ]
+
+    cells = (
+        "SELECT stratum, CAST(bucket AS BIGINT) AS bucket, pairs,"
+        " CAST(split_part(cell, ':', 1) AS BIGINT) AS rank,"
+        " CAST(split_part(cell, ':', 2) AS BIGINT) AS n,"
+        " CAST(split_part(cell, ':', 3) AS BIGINT) AS c\n"
+        "FROM (SELECT row_number() OVER (ORDER BY bucket, happened) - 1 AS stratum, bucket, pairs,"
+        f" unnest(string_split(happened, ' ')) AS cell FROM {RESULT}) ORDER BY stratum, rank"
+    )
+    found = collect(log, steps, buckets=buckets, select=cells, progress=progress)
+    ranks, rank = np.unique(found["rank"].astype(np.int32), return_inverse=True)
+    many = found["pairs"].astype(float)
+    clicks = many * found["c"]
+    return Strata(
+        ranks, found["stratum"].astype(np.intp), rank, found["bucket"].astype(np.intp), clicks,
+        many * found["n"] - clicks, buckets,
+    )  # fmt: skip
+
+
+def collect(
+    log: Log,
+    steps: Callable[[Planner], Sequence[Step]],
+    *,
+    buckets: int,
+    carry: dict[str, str] | None = None,
+    select: str = f"SELECT * FROM {RESULT}",
+    progress: Progress | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Run a plan whose last step is `result`, and take what `select` makes of it."""
+    probe(log)
+    # When pairs were shown does not matter here.
+    planner = log.planner(buckets=buckets, roles=replace(log.roles, time=None), carry=carry or {})
+    _refuse_rank_zero(log, planner)
+    connection = log.engine.run(Plan(tuple(steps(planner))), progress)
+    found = connection.execute(select).fetchnumpy()
+    return {name: np.ma.getdata(values) for name, values in found.items()}
+
+
+def _refuse_rank_zero(log: Log, planner: Planner) -> None:
+    """Dropped without a word, such rows would leave all others a rank too high."""
+    if log.rules.first_rank == 0 or log.roles.layout == "list":
+        return
+    zero = FATES["rank_zero"]
+    found = log.engine.query(
+        planner.rows_query(f"SELECT count(*) FROM rows_shown WHERE rank = 0 AND fate = {zero}")
+    )[0][0]
+    if found:
+        raise BadLog(
+            f"{found:,} rows have rank 0. If ranks count from 0 here, say so with --first-rank 0; "
+            f'if those rows are mistakes, leave them out with --where "{log.roles.rank} > 0".'
+        )
+
+
+def says_yes(log: Log, column: str) -> str:
+    """SQL: does this column say yes (true, 1, yes)? Missing is no."""
+    columns = log.engine.columns
+    if column not in columns:
+        raise MissingColumns(
+            f"The log has no column {column!r} that tells randomised rows."
+            f"{did_you_mean(column, columns)} It has {', '.join(list(columns)[:20])}."
+        )
+    planner = log.planner()
+    sql, kind = planner.column(column)
+    value, bad = reading.click(sql, kind, planner.dialect)
+    if bad != "FALSE":
+        shown = planner.dialect.text.format(sql)
+        odd = log.engine.query(
+            f"SELECT {shown}, count(*) FROM {planner.source} WHERE {bad} GROUP BY {shown}"
+            " ORDER BY count(*) DESC LIMIT 5"
+        )
+        if odd:
+            told = ", ".join(f"{text!r} ({n:,} rows)" for text, n in odd)
+            raise BadOption(
+                f"The column {column!r} must say yes or no of every row (true, 1 or yes), but it "
+                f"says {told}. Make a column of that, or read only the randomised rows (--where)."
+            )
+    return f"coalesce(({value}) > 0, FALSE)"

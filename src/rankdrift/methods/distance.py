@@ -1,0 +1,324 @@
+"""Two estimates of one curve that differ: how far, how surely, and what that usually means; and
+curves of segments, which may."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.counts.connection import ranges
+from rankdrift.propensities.propensities import Floats, Propensities, t_quantile
+
+AGREE, DIFFER, UNSURE = "agree", "differ", "cannot tell"
+THIN = (
+    "There is no rank but the reference at which both have enough clicks: add days, or compare "
+    "fewer ranks (--max-rank)."
+)
+# Where the mean difference is not known better than to this factor, agreement says little.
+TOO_WIDE = np.log(1.2)
+# Ranks are compared in blocks: a single rank has too few clicks to accuse a method by.
+BLOCKS = (2, 3, 6, 11, 21, 51, 101, 201, 501)
+
+DRIFT = ("drift", "all-pairs", "pivot-one", "adjacent-chain")
+# Methods that take a pair's relevance to be the same wherever it is shown.
+SAME_RELEVANCE = {*DRIFT, "em-pairs"}
+# Below this, a difference at a typical rank would be told as 0.0%.
+NOTHING = 0.0005
+# A difference must be both beyond chance and large enough to matter.
+SURE = 0.001
+LIKELY = 0.01
+MATTERS = 0.10
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far `first` is above `second`, relative to one rank, over the ranks that both support; if
+    that is the reference alone, over those that both have, and without an interval.
+
+    mean_percent, low, high: the mean over ranks of log p, weighted by clicks, as a percentage, with
+    its interval (None where no joint error is known); max_percent at max_rank: the largest
+    difference of one rank. differs_at: blocks of ranks where the band of all blocks' differences
+    excludes 0. They differ if there are such blocks or if the mean is not 0, each at half the risk;
+    they agree if the mean may be 0 and is known to 20%.
+    """
+
+    first: str
+    second: str
+    relative_to: int
+    ranks: str
+    mean_percent: float
+    low: float | None
+    high: float | None
+    max_percent: float
+    max_rank: int
+    verdict: str
+    differs_at: str
+    meaning: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A curve by name, the kind of its method, and how it moves with the data.
+
+    by_bucket (R, G): deviations whose column g belongs to bucket g of queries; drawn (R, S): those
+    of a bootstrap whose sample s weighted buckets by weights (S, G). Either or both may be None.
+    """
+
+    name: str
+    kind: str
+    curve: Propensities
+    by_bucket: Floats | None = None
+    drawn: Floats | None = None
+    weights: Floats | None = None
+
+
+def measure(a: Estimate, b: Estimate, level: float) -> Distance | None:
+    """None where they have no two ranks in common."""
+    shared = np.intersect1d(a.curve.ranks[_known(a)], b.curve.ranks[_known(b)])
+    thin = len(shared) < 2
+    if thin:
+        shared = np.intersect1d(a.curve.ranks, b.curve.ranks)
+    unit = a.curve.reference
+    if len(shared) < 2 or unit not in shared or unit not in b.curve.ranks:
+        return None
+    in_a, in_b = np.searchsorted(a.curve.ranks, shared), np.searchsorted(b.curve.ranks, shared)
+    apart = a.curve.log_p[in_a] - b.curve.log_p[in_b]
+    place = int(np.searchsorted(shared, unit))
+    apart = apart - apart[place]
+    weight = (a.curve.clicks[in_a] + b.curve.clicks[in_b]).astype(float)
+    weight[place] = 0.0
+    weight = weight / weight.sum() if weight.any() else (shared != unit) / (len(shared) - 1)
+    mean = float(weight @ apart)
+    worst = int(np.abs(apart).argmax())
+    low = high = None
+    verdict, differs = UNSURE, ""
+    together = None if thin else _together(a, b, in_a, in_b, place)
+    if together is not None:
+        deviations, df = together
+        error = float(np.sqrt(((weight @ deviations) ** 2).sum()))
+        reach = t_quantile(level, df) * error
+        low, high = _percent(mean - reach), _percent(mean + reach)
+        half = (1 + level) / 2  # two chances to differ, each with half the risk of being wrong
+        block = _block_weights(shared, weight)
+        outside = _outside(block @ apart, block @ deviations, half, df)
+        differs = "; ".join(ranges(shared[of > 0].tolist()) for of in block[outside])
+        if outside.any() or abs(mean) > t_quantile(half, df) * error:
+            verdict = DIFFER
+        elif abs(mean) <= reach <= TOO_WIDE:
+            verdict = AGREE
+    return Distance(
+        a.name, b.name, unit, ranges(shared.tolist()), _percent(mean), low, high,
+        _percent(float(apart[worst])), int(shared[worst]), verdict, differs,
+        THIN if thin else meaning(a, b, mean, verdict),
+    )  # fmt: skip
+
+
+def _known(estimate: Estimate) -> NDArray[np.bool_]:
+    curve = estimate.curve
+    return np.asarray(curve.supported | (curve.ranks == curve.reference))
+
+
+def _percent(log: float) -> float:
+    return 100 * float(np.expm1(log))
+
+
+def _block_weights(ranks: NDArray[np.int32], weight: Floats) -> Floats:
+    """(B, R): the weights of the ranks within each block that has any."""
+    of = np.searchsorted(BLOCKS, ranks, side="right")
+    table = np.where(np.unique(of)[:, None] == of, weight, 0.0)
+    table = table[table.any(axis=1)]
+    return np.asarray(table / table.sum(axis=1, keepdims=True))
+
+
+def _outside(apart: Floats, deviations: Floats, level: float, df: float) -> NDArray[np.bool_]:
+    from rankdrift.estimation.covariance import simultaneous_quantile
+
+    error = np.sqrt((deviations**2).sum(axis=1))
+    if not error.any():
+        return np.zeros(len(apart), bool)
+    reach = simultaneous_quantile(deviations, error, level, df)
+    return np.asarray(np.abs(apart) > reach * error + 1e-12)
+
+
+def _together(
+    a: Estimate, b: Estimate, in_a: NDArray[np.intp], in_b: NDArray[np.intp], place: int
+) -> tuple[Floats, float] | None:
+    """Deviations of the difference at the shared ranks, relative to the unit, and df.
+
+    The two curves come from the same clicks: buckets of queries that move one move the other.
+    """
+    df = min(a.curve.df, b.curve.df)
+    if a.by_bucket is not None and b.by_bucket is not None:
+        off = a.by_bucket[in_a] - b.by_bucket[in_b]
+    elif (drawn := _drawn(a, b)) is not None:
+        off = drawn[0][in_a] - drawn[1][in_b]
+    elif "none" in (a.curve.errors, b.curve.errors):
+        return None
+    else:  # as if from different clicks
+        off = np.concatenate([a.curve.deviations[in_a], -b.curve.deviations[in_b]], axis=1)
+    return off - off[place], df
+
+
+def _drawn(a: Estimate, b: Estimate) -> tuple[Floats, Floats] | None:
+    """Both as samples of one bootstrap; that of a jackknife follows from its buckets."""
+    weights = a.weights if a.weights is not None else b.weights
+    if weights is None:
+        return None
+    found = []
+    for estimate in (a, b):
+        if estimate.drawn is not None:
+            found.append(estimate.drawn)
+        elif estimate.by_bucket is not None:
+            scaled = (weights - weights.mean(axis=0)) / np.sqrt(len(weights) - 1)
+            # Leaving a bucket out moves the curve the other way than weighting it up.
+            found.append(-estimate.by_bucket @ scaled.T)
+        else:
+            return None
+    return found[0], found[1]
+
+
+# -- segments --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Apart:
+    """The block of ranks where curves are furthest apart for what their errors are, and by how much
+    the highest is above the lowest there."""
+
+    ranks: str
+    percent: float
+
+
+def furthest_apart(curves: Sequence[Propensities]) -> Apart | None:
+    """None where clicks tell of no rank that all have. Errors are taken for independent."""
+    shared = reduce(np.intersect1d, (curve.ranks for curve in curves))
+    at = [(curve, np.searchsorted(curve.ranks, shared)) for curve in curves]
+    clicks = np.sum([curve.clicks[place] for curve, place in at], axis=0)
+    block = _block_weights(shared, np.where(shared == curves[0].reference, 0.0, clicks))
+    if not len(block):
+        return None
+    log_p = np.stack([block @ curve.log_p[place] for curve, place in at])
+    noise = np.stack([((block @ c.deviations[place]) ** 2).sum(axis=1) for c, place in at])
+    each = np.arange(len(block))
+    high, low = log_p.argmax(axis=0), log_p.argmin(axis=0)
+    gap = log_p[high, each] - log_p[low, each]
+    error = np.sqrt(noise[high, each] + noise[low, each])
+    worst = int((gap / np.maximum(error, 1e-300)).argmax())
+    return Apart(ranges(shared[block[worst] > 0].tolist()), _percent(float(gap[worst])))
+
+
+def segments_words(p: Propensities) -> str:
+    """Have all segments one curve? Nothing where that was not asked. Names no segment."""
+    test = p.difference
+    if test is None:
+        return ""
+    told = f"(p = {test.p_value:.2g})"
+    if test.p_value >= LIKELY:
+        return f"Segments differ by no more than chance explains {told}."
+    little = ", but little" if test.spread <= MATTERS / 2 else ""
+    sure = "differ" if test.p_value < SURE else "may differ, though that is not sure"
+    return f"Segments {sure} {told}{little}: {_how_far(p, test.spread)}."
+
+
+def _how_far(p: Propensities, spread: float) -> str:
+    if spread >= NOTHING:
+        return f"beyond noise by {np.expm1(spread):.1%} at a typical rank"
+    curves = list(p.by_segment.values())
+    apart = furthest_apart(curves) if len(curves) > 1 else None
+    if apart is None:
+        return "at a typical rank by no more than noise"
+    return (
+        f"at a typical rank by no more than noise, most at ranks {apart.ranks}, where the highest "
+        f"is {apart.percent:.1f}% above the lowest"
+    )
+
+
+# -- in words --------------------------------------------------------------------------------------
+
+_ORDER = ("experiment", *DRIFT, "em", "em-pairs", "ctr")
+
+
+def meaning(a: Estimate, b: Estimate, mean: float, verdict: str) -> str:
+    """What it usually means that `a` is `mean` (of log p) above `b`, or that they agree."""
+    if _ORDER.index(a.kind) > _ORDER.index(b.kind):
+        a, b, mean = b, a, -mean
+    if verdict == UNSURE:
+        return _unsure(a, b)
+    if b.kind == "ctr":
+        return _against_ctr(a, mean, verdict)
+    if verdict == AGREE:
+        if {a.kind, b.kind} <= SAME_RELEVANCE:
+            return "They share an assumption, so this is one witness heard twice."
+        return "They assume different things, so agreement speaks for both."
+    if a.kind == "experiment":
+        return (
+            f"The experiment assumes least. Trust it where its slice is like the rest of the "
+            f"traffic; then what {b.name} assumes does not hold here."
+        )
+    if b.kind == "em-pairs":
+        return (
+            f"{b.name} fits a relevance to the few clicks of every pair and comes out too flat "
+            "unless pairs were shown many times. It says little here."
+        )
+    if b.kind == "em":
+        return _against_em(a, b, mean)
+    if {a.kind, b.kind} == {"drift"}:
+        return (
+            "Same clicks, another shape: the knots of the one may not follow what the other shows "
+            "rank by rank. Try --curve auto, or a periodic part."
+        )
+    return (
+        "Both rest on pairs that moved, but weigh them differently: relevance that changes along "
+        "with the rank (stock, price, freshness), or dependence on what else is shown, hits them "
+        "differently. See `rankdrift diagnose`."
+    )
+
+
+def _unsure(a: Estimate, b: Estimate) -> str:
+    unknown = [e.name for e in (a, b) if e.curve.errors == "none"]
+    if unknown:
+        return (
+            f"How sure {' and '.join(unknown)} can be is not known, for no refits were made "
+            "(--bootstrap 10)."
+        )
+    return (
+        "Too few clicks to tell them apart or together: add days, or compare fewer ranks "
+        "(--max-rank)."
+    )
+
+
+def _against_ctr(a: Estimate, mean: float, verdict: str) -> str:
+    if verdict == AGREE:
+        return (
+            f"{a.name} is no different from plain click rates: either results are as relevant at "
+            f"every rank (as if in random order), or {a.name} did not take relevance out."
+        )
+    if mean > 0:
+        return (
+            "Click rates fall faster: better results are shown higher, which is the ranker's merit "
+            "and not the rank's. Weights made of click rates would be too large deep down."
+        )
+    return (
+        f"Click rates fall more slowly than {a.name}: results deep down are shown to people who "
+        "look on, or searches that reach there are of another kind. Compare them by segment."
+    )
+
+
+def _against_em(a: Estimate, b: Estimate, mean: float) -> str:
+    if mean > 0:
+        return (
+            f"{b.name} is lower: the ranker knows more of relevance than the features tell, or its "
+            "trees are too few to learn it, and what they cannot explain is put down to the rank. "
+            "Add the ranker's own features, or try more trees (regression_em)."
+        )
+    return (
+        f"{b.name} is higher: features that go with the rank (the ranker's score, past clicks) "
+        "explain as relevance what the rank did, or its trees are so many that they take chance "
+        "for relevance. Leave such features out, or try fewer trees (regression_em)."
+    )

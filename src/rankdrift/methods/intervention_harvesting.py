@@ -1,0 +1,165 @@
+"""Propensities from interventional sets: AllPairs, PivotOne and AdjacentChain.
+
+Agarwal et al., "Estimating Position Bias without Intrusive Interventions", WSDM 2019.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.core.errors import BadOption, NotIdentified
+from rankdrift.counts.connection import connect, ranges
+from rankdrift.methods.assembled import About, Evidence, assemble, place_of
+from rankdrift.methods.interventions import Interventions
+from rankdrift.methods.strata import Strata, climb, leave_out_buckets
+from rankdrift.propensities.propensities import Floats, Propensities
+
+NEVER = "no pair was shown both there and at {}"
+ONE_SIDE = "pairs shown both there and at {} were clicked in fewer than two buckets on one side"
+
+
+def all_pairs(found: Interventions, *, reference: int = 1) -> Propensities:
+    """Every set at once: P(click at k in the set of k and k') = p_k r_kk', maximum likelihood.
+
+    Each two ranks have a relevance of their own. Errors come from leaving out buckets of queries.
+    """
+    if not found.unclicked:
+        raise BadOption(
+            "AllPairs needs pairs without clicks as well: collect the interventions with "
+            "unclicked=True. (PivotOne and AdjacentChain do without.)"
+        )
+    total = found.clicks.sum(axis=0)
+    winner, loser = np.nonzero(total > 0)
+    blocks = connect(found.ranks[winner], found.ranks[loser])
+    block = next((b for b in blocks.blocks if reference in b), None)
+    if block is None:
+        others = "; ".join(ranges(b) for b in blocks.blocks) or "none"
+        raise NotIdentified(
+            f"Rank {reference}, the reference, cannot be compared with any other: pairs shown "
+            "there and elsewhere must get a click there and elsewhere. Ranks that compare with "
+            f"each other: {others}. Choose a reference among them, or add days."
+        )
+    keep = np.isin(found.ranks, block)
+    gaps = {}
+    for rank in found.ranks[~keep].tolist():
+        other = next((b for b in blocks.blocks if rank in b), None)
+        gaps[rank] = _alone(found, rank) if other is None else f"compares only with {ranges(other)}"
+    data = _strata(found, keep)
+    fit = climb(data, _start(found, keep))
+    about = About(
+        "AllPairs", reference, fit.log_likelihood, len(block) - 1, gaps,
+        {"sets": data.n_strata, "path": list(fit.path)},
+    )  # fmt: skip
+    evidence = Evidence(found.shown.sum(axis=0), found.clicked).at(keep)
+    return assemble(data.ranks, fit.log_p, leave_out_buckets(data, fit), evidence, about)
+
+
+def _strata(found: Interventions, keep: NDArray[np.bool_]) -> Strata:
+    """A stratum for each two ranks."""
+    at = np.ix_(np.arange(found.buckets), keep, keep)
+    clicks, pairs = found.clicks[at], found.pairs[at]
+    bucket, rank, other = np.nonzero(pairs > 0)
+    size = clicks.shape[1]
+    _, stratum = np.unique(
+        np.minimum(rank, other) * size + np.maximum(rank, other), return_inverse=True
+    )
+    won = clicks[bucket, rank, other]
+    missed = pairs[bucket, rank, other] - won
+    return Strata(found.ranks[keep], stratum, rank, bucket, won, missed, found.buckets)
+
+
+def _start(found: Interventions, keep: NDArray[np.bool_]) -> Floats:
+    """Each rank's share of the clicks of its sets."""
+    total = found.clicks.sum(axis=0)[np.ix_(keep, keep)]
+    return np.asarray(np.log((total.sum(axis=1) + 0.5) / (total.sum(axis=0) + 0.5)))
+
+
+def _alone(found: Interventions, rank: int) -> str:
+    if not found.shown[:, rank - 1].any():
+        return "no pair moved to or from it"
+    return "pairs shown there and elsewhere were clicked on one side only"
+
+
+def pivot_one(found: Interventions, *, reference: int = 1) -> Propensities:
+    """p_k / p_1 from the set of k and 1 alone: clicks at k over clicks at 1, for the same pairs.
+
+    `reference` is the pivot.
+    """
+    place = place_of(reference, found.ranks, {})
+    here, there = found.clicks[:, :, place], found.clicks[:, place, :]
+    met = found.pairs[:, :, place].sum(axis=0) > 0
+    met[place] = True
+    log_p, moves, enough = _ratios(here, there)
+    enough[place], log_p[place], moves[:, place] = True, 0.0, 0.0
+    gaps = {
+        rank: ONE_SIDE.format(reference) if met[rank - 1] else NEVER.format(reference)
+        for rank in found.ranks[~enough].tolist()
+    }
+    clicks = np.minimum(here, there)  # on the thinner side of each set
+    clicks[:, place] = found.clicked[:, place]
+    return _assemble(found, log_p, moves, clicks, enough, gaps, "PivotOne", reference)
+
+
+def adjacent_chain(found: Interventions, *, reference: int = 1) -> Propensities:
+    """p_k / p_1 as a product of ratios of neighbours, each from the set of k and k + 1 alone."""
+    at = np.arange(len(found.ranks) - 1)
+    here, there = found.clicks[:, at + 1, at], found.clicks[:, at, at + 1]
+    links, link_moves, enough = _ratios(here, there)
+    broken = np.flatnonzero(~enough) + 1  # the link below rank `broken` is missing
+    place = place_of(reference, found.ranks, {})
+    above, below = broken[broken <= place], broken[broken > place]
+    first = int(above.max(initial=0))
+    last = int(below.min(initial=len(found.ranks)))
+    keep = (np.arange(len(found.ranks)) >= first) & (np.arange(len(found.ranks)) < last)
+    log_p = np.concatenate([[0.0], np.cumsum(np.where(enough, links, 0.0))])
+    moves = np.zeros((found.buckets, len(found.ranks)))
+    moves[:, 1:] = np.cumsum(np.where(enough, link_moves, 0.0), axis=1)
+    breaks = [rank for rank in (first, last) if 0 < rank < len(found.ranks)]
+    why = "the chain is broken between " + " and ".join(f"{r} and {r + 1}" for r in breaks)
+    gaps = dict.fromkeys(found.ranks[~keep].tolist(), why)
+    clicks = _weakest(np.minimum(here, there), place)
+    clicks[:, place] = found.clicked[:, place]
+    return _assemble(found, log_p, moves, clicks, keep, gaps, "AdjacentChain", reference)
+
+
+def _weakest(links: Floats, place: int) -> Floats:
+    """(G, R): clicks of the weakest link (G, R - 1) between each rank and that at `place`."""
+    total = links.sum(axis=0)
+    down = [int(total[place:k].argmin()) + place for k in range(place + 1, len(total) + 1)]
+    up = [int(total[k:place].argmin()) + k for k in range(place)]
+    return links[:, [*up, min(place, len(total) - 1), *down]]
+
+
+def _ratios(here: Floats, there: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """log of Σ here / Σ there (K,), its moves (G, K) without each bucket, and where both have
+    clicks in two buckets or more. here, there (G, K)."""
+    enough = ((here > 0).sum(axis=0) > 1) & ((there > 0).sum(axis=0) > 1)
+    total = [np.where(enough, side.sum(axis=0), 1.0) for side in (here, there)]
+    rest = [
+        np.where(enough, all_ - side, 1.0) for side, all_ in zip((here, there), total, strict=True)
+    ]
+    log = np.log(total[0] / total[1])
+    return log, np.log(rest[0] / rest[1]) - log, enough
+
+
+def _assemble(
+    found: Interventions,
+    log_p: Floats,
+    moves: Floats,
+    clicks: Floats,
+    keep: NDArray[np.bool_],
+    gaps: dict[int, str],
+    method: str,
+    reference: int,
+) -> Propensities:
+    if keep.sum() < 2:
+        told = "; ".join(f"rank {rank}: {why}" for rank, why in list(gaps.items())[:3])
+        raise NotIdentified(
+            f"{method} can compare rank {reference} with no other ({told}). Use AllPairs, which "
+            "goes by way of other ranks, another reference, or add days."
+        )
+    told_of: dict[str, Any] = {"sets": int(keep.sum()) - 1}
+    about = About(method, reference, None, int(keep.sum()) - 1, gaps, told_of)
+    evidence = Evidence(found.shown.sum(axis=0), clicks).at(keep)
+    return assemble(found.ranks[keep], log_p[keep], moves[:, keep], evidence, about)

@@ -1,0 +1,128 @@
+"""Interventions nobody made: pairs that appeared at two ranks, collected for each two ranks.
+
+The interventional set of ranks k and k' has the pairs of query and doc that were shown at both
+(Agarwal et al., WSDM 2019). What it says of rank k is Σ over its pairs of clicks at k over
+appearances at k, and the same of misses: every pair counts once, however often it was shown.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.core.errors import BadOption, NoUsablePairs
+from rankdrift.harvesting import pairs as pair_steps
+from rankdrift.harvesting.counting import BUCKETS
+from rankdrift.harvesting.pairs import bucket_sql, same_pair
+from rankdrift.log.engines.engine import Progress
+from rankdrift.log.log import Log
+from rankdrift.log.sql import rows as row_steps
+from rankdrift.log.sql.plan import Planner, Step
+from rankdrift.methods.collected import collect
+
+Floats = NDArray[np.float64]
+
+MAX_RANK = 10
+DEEPEST = 100  # ranks; the sets are two for each two ranks
+_UNIT = 2**32  # shares of clicks are added up as whole numbers, to the same in any order
+
+
+@dataclass(frozen=True, eq=False)
+class Interventions:
+    """The interventional sets of ranks 1 to R, by bucket of queries.
+
+    clicks (G, R, R): [g, k, l] is the sum over pairs shown at both k and l of their clicks at k
+    over their appearances at k; pairs (G, R, R), how many pairs those are, symmetric;
+    shown, clicked (G, R): pairs that appeared at a rank and elsewhere too, and their clicks there;
+    unclicked: whether pairs that never got a click are among them.
+    """
+
+    clicks: Floats
+    pairs: Floats
+    shown: NDArray[np.int64]
+    clicked: NDArray[np.int64]
+    unclicked: bool = True
+
+    @property
+    def misses(self) -> Floats:
+        return self.pairs - self.clicks
+
+    @property
+    def ranks(self) -> NDArray[np.int32]:
+        return np.arange(1, self.shown.shape[1] + 1, dtype=np.int32)
+
+    @property
+    def buckets(self) -> int:
+        return len(self.shown)
+
+
+def find_interventions(
+    log: Log,
+    *,
+    max_rank: int = MAX_RANK,
+    unclicked: bool = True,
+    buckets: int = BUCKETS,
+    progress: Progress | None = None,
+) -> Interventions:
+    """Collect the interventional sets of ranks 1 to `max_rank`.
+
+    With `unclicked`, pairs without a click are collected too, as AllPairs needs: that is every pair
+    shown at two of these ranks, so it costs a GROUP BY over all rows down to `max_rank`, where a
+    harvest looks at clicked pairs only. A pair shown at m of these ranks is in m (m - 1) / 2 sets.
+    """
+    if not 2 <= max_rank <= DEEPEST:
+        raise BadOption(f"max_rank must be from 2 to {DEEPEST} here, not {max_rank}.")
+
+    def steps(p: Planner) -> list[Step]:
+        return [*row_steps.steps(p)[:-1], *_steps(p, max_rank, unclicked)]
+
+    found = collect(log, steps, buckets=buckets, progress=progress)
+    bucket, rank, other = (found[name].astype(int) for name in ("bucket", "rank", "other"))
+    clicks, pairs = (np.zeros((buckets, max_rank, max_rank)) for _ in range(2))
+    both = other > 0
+    place = (bucket[both], rank[both] - 1, other[both] - 1)
+    clicks[place], pairs[place] = found["clicks"][both] / _UNIT, found["pairs"][both]
+    shown, clicked = (np.zeros((buckets, max_rank), np.int64) for _ in range(2))
+    place_alone = (bucket[~both], rank[~both] - 1)
+    shown[place_alone], clicked[place_alone] = found["pairs"][~both], found["clicks"][~both]
+    if not pairs.any():
+        raise NoUsablePairs(
+            f"No pair of query and doc was shown at two of the ranks 1 to {max_rank}: with one "
+            "ranker whose order never changes there are no interventions to find. Add days or "
+            "traffic from another ranker, leave columns out of --query and --same, or use a "
+            "larger max_rank."
+        )
+    return Interventions(clicks, pairs, shown, clicked, unclicked)
+
+
+def _steps(p: Planner, max_rank: int, unclicked: bool) -> list[Step]:
+    p, top = p.but(numbered=not unclicked), f"rank <= {max_rank}"
+    double = p.dialect.double
+    share = (
+        f"floor(CAST(a.c AS {double}) * CAST({_UNIT} AS {double}) / CAST(a.n AS {double})"
+        f" + CAST(0.5 AS {double}))"
+    )
+    pair = ", ".join(p.pair)
+    several = f"(SELECT {pair} FROM cells GROUP BY {pair} HAVING count(*) > 1) AS several"
+    if p.numbered:
+        several += f" JOIN known ON {same_pair(p, 'several', 'known')}"
+    named = ", ".join(f"several.{column}" for column in p.pair)
+    return [
+        *pair_steps.appearances(p, "click > 0 AND ok", also=top),
+        Step("cells", pair_steps.cells(p), keep=True),
+        Step("moved", f"SELECT {named}, {bucket_sql(p)} AS bucket FROM {several}"),
+        Step(
+            "sides",
+            f"SELECT cells.*, bucket FROM cells JOIN moved ON {same_pair(p, 'cells', 'moved')}",
+            keep=True,
+        ),
+        Step(
+            "result",
+            "SELECT a.bucket AS bucket, a.rank AS rank, b.rank AS other, count(*) AS pairs,"
+            f" sum(CAST({share} AS BIGINT)) AS clicks\n"
+            f"FROM sides AS a JOIN sides AS b ON {same_pair(p, 'a', 'b')} AND a.rank <> b.rank\n"
+            "GROUP BY a.bucket, a.rank, b.rank\nUNION ALL\n"
+            "SELECT bucket, rank, 0 AS other, count(*) AS pairs, sum(c) AS clicks\n"
+            "FROM sides GROUP BY bucket, rank",
+        ),
+    ]

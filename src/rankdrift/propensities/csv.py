@@ -1,0 +1,167 @@
+"""Propensities as CSV: the table, for spreadsheets and for curves that come from elsewhere.
+
+Any CSV file with columns rank and propensity is read; std_error, of the log, gives errors. The
+file holds no covariance, so errors read from it are "pointwise": each rank's own relative to the
+reference, which is the rank with propensity 1. Intervals take t to be normal. The method, the gaps
+and the names of the segment columns are not in the file either.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankdrift.core.errors import BadPropensities, did_you_mean
+from rankdrift.core.files import replacing
+from rankdrift.propensities.propensities import Propensities, Segment
+
+COLUMNS = tuple("segment rank propensity low high std_error pairs clicks supported".split())
+NONE = "(none)"
+_YES_NO = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False, "": True}
+
+
+def label(segment: Segment) -> str:
+    r"""One text for a segment: values joined with "/", NULL as (none), \ before a mere / or \."""
+    return "/".join(map(_escaped, segment))
+
+
+def parse_label(text: str) -> Segment:
+    """The segment that `label` made into `text`."""
+    parts, rest = [""], iter(text)
+    for character in rest:
+        if character == "/":
+            parts.append("")
+        else:
+            parts[-1] += character + (next(rest, "") if character == "\\" else "")
+    return tuple(None if p == NONE else re.sub(r"\\(.)", r"\1", p, flags=re.S) for p in parts)
+
+
+def _escaped(value: str | None) -> str:
+    if value is None:
+        return NONE
+    text = value.replace("\\", "\\\\").replace("/", "\\/")
+    return "\\" + text if text == NONE else text
+
+
+def write_csv(columns: Mapping[str, Sequence[Any]], path: str | os.PathLike[str]) -> None:
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        for row in zip(*columns.values(), strict=True):
+            writer.writerow(str(v).lower() if isinstance(v, bool) else v for v in row)
+
+
+def read_csv(file: Path) -> Propensities:
+    curves: dict[tuple[str, str], list[_Row]] = {}
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        try:
+            reader = csv.DictReader(lines, restval="")
+            _check_columns(reader.fieldnames or ())
+            for cells in reader:
+                where, row = _row(cells, reader.line_num)
+                curves.setdefault(where, []).append(row)
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise BadPropensities(f"it is not CSV in UTF-8 ({error}). Save it as that.") from error
+    if ("all", "") not in curves:
+        raise BadPropensities(
+            "it has no row of the pooled curve, whose segment is empty. Add those rows."
+        )
+    made = {where: _curve(rows) for where, rows in curves.items()}
+    own, leaning = (
+        {parse_label(text): curve for (kind, text), curve in made.items() if kind == pooling}
+        for pooling in ("own", "leaning")
+    )
+    many = {len(segment) for segment in (*own, *leaning)}
+    if len(many) > 1:
+        raise BadPropensities(
+            f"its segments have {' or '.join(map(str, sorted(many)))} values joined with '/'. "
+            "Give each as many."
+        )
+    names = tuple(f"segment_{i + 1}" for i in range(max(many, default=0)))
+    return replace(
+        made["all", ""],
+        segment_columns=("segment",) if len(names) == 1 else names,
+        by_segment=own,
+        leaning=leaning,
+    )
+
+
+@dataclass(frozen=True)
+class _Row:
+    rank: int
+    propensity: float
+    std_error: float | None
+    pairs: int
+    clicks: int
+    supported: bool
+
+
+def _check_columns(found: Sequence[str]) -> None:
+    missing = [name for name in ("rank", "propensity") if name not in found]
+    if missing:
+        raise BadPropensities(
+            f"it has no column {' and no column '.join(missing)}."
+            f"{did_you_mean(missing[0], found)} It must have rank and propensity, and may have "
+            f"{', '.join(c for c in (*COLUMNS, 'pooling') if c not in ('rank', 'propensity'))}."
+        )
+
+
+def _row(cells: Mapping[str, str], line: int) -> tuple[tuple[str, str], _Row]:
+    """((pooling, segment), the row)."""
+    segment = cells.get("segment", "")
+    pooling = cells.get("pooling", "") or ("own" if segment else "all")
+    try:
+        if pooling not in ("all", "own", "leaning"):
+            raise ValueError(f"pooling is {pooling!r}, not all, own or leaning")
+        error = cells.get("std_error", "").strip()
+        row = _Row(
+            rank=int(cells["rank"]),
+            propensity=float(cells["propensity"]),
+            std_error=float(error) if error else None,
+            pairs=int(cells.get("pairs", "") or 0),
+            clicks=int(cells.get("clicks", "") or 0),
+            supported=_YES_NO[cells.get("supported", "").strip().lower()],
+        )
+        if not (0 < row.propensity < np.inf and 0 <= (row.std_error or 0) < np.inf):
+            raise ValueError("propensity must be above 0, std_error 0 or more, and both finite")
+        if not 1 <= row.rank < 2**31:
+            raise ValueError(f"{row.rank} is no rank")
+    except KeyError as error:
+        raise BadPropensities(f"line {line}: supported is {error}, not true or false.") from error
+    except ValueError as error:
+        raise BadPropensities(f"line {line}: {error}. Correct it.") from error
+    return (pooling, segment), row
+
+
+def _curve(rows: list[_Row]) -> Propensities:
+    rows.sort(key=lambda row: row.rank)
+    values = np.array([row.propensity for row in rows])
+    errors = [row.std_error for row in rows if row.std_error is not None]
+    if errors and len(errors) < len(rows):
+        raise BadPropensities(
+            f"{len(rows) - len(errors)} of {len(rows)} rows have no std_error. Give all or none."
+        )
+    unit = [row.rank for row in rows if row.propensity == 1 and not row.std_error]
+    if not unit:
+        raise BadPropensities(
+            "no rank has propensity 1 and no error, so the reference is not known. Divide by the "
+            "propensity of the reference rank, such as 1."
+        )
+    return Propensities(
+        ranks=np.array([row.rank for row in rows], dtype=np.int32),
+        log_p=np.log(values),
+        deviations=np.diag(np.array(errors)) if errors else np.zeros((len(rows), 0)),
+        pairs=np.array([row.pairs for row in rows], dtype=np.int64),
+        clicks=np.array([row.clicks for row in rows], dtype=np.int64),
+        supported=np.array([row.supported for row in rows]),
+        reference=unit[0],
+        method="read from CSV",
+        errors="pointwise" if errors else "none",
+    )

@@ -1,0 +1,256 @@
+"""Files of propensities: CSV is the table, JSON and Parquet hold everything.
+
+| file | holds | read back |
+|---|---|---|
+| .json | all; up to 5 MB for a direct curve of 500 ranks | equal |
+| .parquet | all, in a third of that; the table, log_p and deviations are its columns | equal |
+| .csv | the table, nothing else | values and each rank's own error: see propensities_csv |
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.core.errors import BadOption, BadPropensities, RankdriftError, did_you_mean
+from rankdrift.core.files import cannot_write, replacing, write_text
+from rankdrift.propensities.csv import COLUMNS, read_csv, write_csv
+from rankdrift.propensities.propensities import Floats, Propensities, all_curves, check_level
+from rankdrift.propensities.table import (
+    FORMAT,
+    KIND,
+    about_all,
+    about_each,
+    assemble,
+    check_curve,
+    curve_columns,
+    table,
+)
+
+KEY = "rankdrift_propensities"
+ENDINGS = (".json", ".parquet", ".csv")
+
+
+class NoPropensities(BadPropensities):
+    """Nothing in a Parquet file says that it holds any."""
+
+
+def save(
+    p: Propensities,
+    path: str | os.PathLike[str],
+    level: float = 0.95,
+    simultaneous: bool = False,
+) -> None:
+    """Write one file, whole or not at all; its ending says which kind. Intervals are for each rank
+    by itself, or for each curve as a whole."""
+    check_level(level)
+    ending = _ending(path)
+    for _, _, curve in all_curves(p):
+        check_curve(curve)
+    if ending == ".csv":
+        write_csv(table(p, level, simultaneous), path)
+    elif ending == ".json":
+        _save_json(p, path, level, simultaneous)
+    else:
+        _save_parquet(p, path, level, simultaneous)
+
+
+def load(path: str | os.PathLike[str]) -> Propensities:
+    """Read what `save` wrote."""
+    ending = _ending(path)
+    file = Path(os.path.abspath(path))
+    if not file.is_file():
+        what = "is a directory" if file.is_dir() else "does not exist"
+        raise BadPropensities(f"{os.fspath(path)} {what}. Give a file of propensities.")
+    read = {".csv": read_csv, ".json": _load_json, ".parquet": _load_parquet}[ending]
+    try:
+        p = read(file)
+        for _, _, curve in all_curves(p):
+            check_curve(curve)
+        return p
+    except RankdriftError as error:
+        raise BadPropensities(f"{os.fspath(path)}: {error}") from error
+    except (LookupError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise BadPropensities(
+            f"{os.fspath(path)} is damaged or was not written by rankdrift ({error!r}). Estimate "
+            "again, or copy it again from where it came."
+        ) from error
+    except OSError as error:
+        raise BadPropensities(f"Cannot read {os.fspath(path)}: {error.strerror}.") from error
+
+
+def _ending(path: str | os.PathLike[str]) -> str:
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise BadOption(
+            f"Propensities are not kept in files named {ending or 'without an ending'!r}."
+            f"{did_you_mean(ending, ENDINGS)} Use .json or .parquet, which hold everything, or "
+            ".csv, which holds the table."
+        )
+    return ending
+
+
+def looks_like_propensities(path: str | os.PathLike[str]) -> bool:
+    """Whether a text file begins as `save` begins JSON and CSV; nothing more of it is read."""
+    with open(path, "rb") as file:
+        start = file.read(1000)
+    return start.startswith(",".join(COLUMNS).encode()) or (
+        start.startswith(b"{") and json.dumps(KIND).encode() in start
+    )
+
+
+def _check_meta(meta: Any) -> dict[str, Any]:
+    if not isinstance(meta, dict) or meta.get("kind") != KIND:
+        raise BadPropensities("this is not a file of propensities. Give one that `save` wrote.")
+    number = meta.get("format")
+    if not isinstance(number, int) or number < 1:
+        raise BadPropensities("it names no format. Estimate again.")
+    if number > FORMAT:
+        raise BadPropensities(
+            f"it has format {number}, written by rankdrift {meta.get('version')}; this rankdrift "
+            f"reads up to format {FORMAT}. Upgrade rankdrift."
+        )
+    return meta
+
+
+# -- JSON --------------------------------------------------------------------------------------
+
+
+def _json(value: Any, indent: str = "") -> str:
+    """Entries of objects one a line, lists of numbers on one; numbers exact."""
+    inner = indent + " "
+    if isinstance(value, dict) and value:
+        lines = [f"{inner}{json.dumps(key)}: {_json(item, inner)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+    if isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value):
+        return "[\n" + ",\n".join(inner + _json(item, inner) for item in value) + f"\n{indent}]"
+    return json.dumps(value, allow_nan=False)
+
+
+def _save_json(
+    p: Propensities, path: str | os.PathLike[str], level: float, simultaneous: bool
+) -> None:
+    curves = []
+    for about, (_, _, curve) in zip(about_each(p), all_curves(p), strict=True):
+        columns = curve_columns(curve, level, simultaneous)
+        columns["high"] = [v if v is None or np.isfinite(v) else None for v in columns["high"]]
+        exact = {"log_p": curve.log_p.tolist(), "deviations": _by_column(curve.deviations)}
+        curves.append({**about, **columns, **exact})
+    write_text(path, _json({**about_all(p, level, simultaneous), "curves": curves}) + "\n")
+
+
+def _by_column(deviations: Floats) -> dict[str, Any]:
+    """A matrix by columns, each [first row, values...] without the zeros at both ends."""
+    columns = []
+    for column in deviations.T:
+        filled = np.flatnonzero(column)
+        first, after = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (0, 0)
+        values = column[first:after].tolist()
+        columns.append([first, *(v if np.isfinite(v) else None for v in values)])
+    return {"rows": len(deviations), "columns": columns}
+
+
+def _from_columns(stored: Mapping[str, Any]) -> Floats:
+    deviations = np.zeros((stored["rows"], len(stored["columns"])))
+    for place, (first, *values) in enumerate(stored["columns"]):
+        deviations[first : first + len(values), place] = np.array(values, dtype=np.float64)
+    return deviations
+
+
+def _load_json(file: Path) -> Propensities:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BadPropensities(
+            "it is not JSON, or cut short. Estimate again, or copy it again from where it came."
+        ) from error
+    meta = _check_meta(found)
+    arrays = (
+        {**c, "ranks": c["rank"], "deviations": _from_columns(c["deviations"])}
+        for c in meta["curves"]
+    )
+    return assemble(meta, arrays)
+
+
+# -- Parquet -----------------------------------------------------------------------------------
+
+
+def _save_parquet(
+    p: Propensities, path: str | os.PathLike[str], level: float, simultaneous: bool
+) -> None:
+    import duckdb
+
+    curves = [curve for _, _, curve in all_curves(p)]
+    about = [{**a, "rows": len(c.ranks)} for a, c in zip(about_each(p), curves, strict=True)]
+    meta = json.dumps({**about_all(p, level, simultaneous), "curves": about}, allow_nan=False)
+    columns: dict[str, NDArray[Any]] = {
+        name: np.array([np.nan if v is None else v for v in values])
+        if name in ("low", "high", "std_error")
+        else np.array(values, dtype=object if name in ("segment", "pooling") else None)
+        for name, values in table(p, level, simultaneous).items()
+    }
+    columns["log_p"] = np.concatenate([c.log_p for c in curves])
+    picks = [f"if(isnan({n}), NULL, {n}) AS {n}" if v.dtype == float else n
+             for n, v in columns.items()]  # fmt: skip
+    start = np.cumsum([0, *(len(c.ranks) for c in curves)])
+    cells = [np.indices(c.deviations.shape).reshape(2, -1) for c in curves]
+    flat = {
+        "row": np.concatenate([r + s for (r, _), s in zip(cells, start, strict=False)]),
+        "place": np.concatenate([place for _, place in cells]),
+        "value": np.concatenate([c.deviations.ravel() for c in curves]),
+    }
+    with replacing(path) as part, duckdb.connect(config={"threads": 1}) as con:
+        con.register("rankdrift_rows", {**columns, "row": np.arange(start[-1])})
+        con.register("rankdrift_cells", flat)
+        query = f"""
+            SELECT {", ".join(picks)}, coalesce(deviations, []) AS deviations FROM rankdrift_rows
+            LEFT JOIN (
+                SELECT row, list(coalesce(value, 'nan') ORDER BY place) AS deviations
+                FROM rankdrift_cells GROUP BY row
+            ) USING (row) ORDER BY row"""
+        options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{KEY}: {_text(meta)}}}"
+        try:
+            con.execute(f"COPY ({query}) TO {_text(str(part))} ({options})")
+        except duckdb.Error as error:
+            raise cannot_write(path, error) from error
+
+
+def _load_parquet(file: Path) -> Propensities:
+    import duckdb
+
+    name = _text(glob.escape(str(file)))
+    meta: dict[str, Any] = {}
+    try:
+        with duckdb.connect(config={"threads": 1}) as con:
+            stored = con.sql(f"SELECT key, value FROM parquet_kv_metadata({name})").fetchall()
+            texts = {bytes(key).decode(): value for key, value in stored}
+            if KEY not in texts:
+                what = "counts: estimate from them" if "rankdrift" in texts else "something else"
+                raise NoPropensities(f"this Parquet file holds no propensities but {what}.")
+            meta = _check_meta(json.loads(texts[KEY]))
+            found = con.sql(f"""
+                SELECT rank AS ranks, log_p, deviations, pairs, clicks, supported
+                FROM read_parquet({name}, hive_partitioning = false)""").fetchnumpy()
+    except duckdb.Error as error:
+        raise (BadPropensities if meta else NoPropensities)(
+            "it cannot be read as a Parquet file: it is cut short or of another kind. Copy it "
+            f"again from where it came. (DuckDB says: {str(error).splitlines()[0]})"
+        ) from error
+    columns = {n: np.ma.getdata(values) for n, values in found.items()}
+    ends = np.cumsum([about["rows"] for about in meta["curves"]])
+    if ends[-1] != len(columns["ranks"]):
+        raise BadPropensities(f"it has {len(columns['ranks'])} rows, not {ends[-1]}.")
+    parts = {n: np.split(values, ends[:-1]) for n, values in columns.items()}
+    parts["deviations"] = [np.stack(list(rows)) for rows in parts["deviations"]]
+    return assemble(meta, ({n: parts[n][i] for n in parts} for i in range(len(ends))))
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

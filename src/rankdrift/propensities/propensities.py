@@ -1,0 +1,282 @@
+"""Propensities: how likely a result at each rank is looked at, relative to the reference rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankdrift.core.errors import BadOption, NotIdentified
+
+if TYPE_CHECKING:
+    import os
+
+    from rankdrift.charts.curve import Figure
+    from rankdrift.estimation.segments import Difference
+
+Floats = NDArray[np.float64]
+Segment = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A propensity, or a ratio of two, with its interval."""
+
+    value: float
+    low: float
+    high: float
+    level: float
+
+
+@dataclass(frozen=True, eq=False)
+class Propensities:
+    """A curve. Every estimator returns exactly this; one that did not converge does not exist.
+
+    ranks (R,) ascending; log_p (R,), 0 at `reference`; deviations (R, F), whose rows' products are
+    the covariance of log_p: covariance = deviations @ deviations.T;
+    pairs, clicks (R,), how many of the pairs used were shown at a rank and how many clicks they got
+    there;
+    supported (R,), False where the data are too thin for the interval to be taken at its word.
+    """
+
+    ranks: NDArray[np.int32]
+    log_p: Floats
+    deviations: Floats
+    pairs: NDArray[np.int64]
+    clicks: NDArray[np.int64]
+    supported: NDArray[np.bool_]
+    reference: int
+    method: str
+    # How the deviations were made: "buckets", "model", "bootstrap", "none", or "pointwise": each
+    # rank's own error is known, but not how those of two ranks go together (read from CSV).
+    errors: str
+    df: float = np.inf  # degrees of freedom of t
+    log_likelihood: float | None = None
+    parameters: int | None = None
+    # Ranks that were shown but have no estimate, and why.
+    gaps: Mapping[int, str] = field(default_factory=dict)
+    segment_columns: tuple[str, ...] = ()
+    by_segment: Mapping[Segment, Propensities] = field(default_factory=dict)
+    # The same segments, leaning on the pool as far as the data say.
+    leaning: Mapping[Segment, Propensities] = field(default_factory=dict)
+    difference: Difference | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    # -- look up -------------------------------------------------------------------------------
+
+    @property
+    def values(self) -> Floats:
+        return np.exp(self.log_p)
+
+    @property
+    def std_error(self) -> Floats:
+        """Of log_p; 0 at the reference rank, which has no error by definition."""
+        return np.asarray(np.sqrt((self.deviations**2).sum(axis=1)))
+
+    @property
+    def covariance(self) -> Floats:
+        return self.deviations @ self.deviations.T
+
+    def at(self, ranks: ArrayLike) -> Floats:
+        """Propensities of these ranks, of any shape; a rank without estimate is an error."""
+        wanted = np.asarray(ranks)
+        found: Floats = self.values[self._places(wanted)]
+        return found
+
+    def _places(self, wanted: NDArray[Any]) -> NDArray[np.intp]:
+        place = np.minimum(np.searchsorted(self.ranks, wanted), len(self.ranks) - 1)
+        missing = np.unique(wanted[self.ranks[place] != wanted])
+        if len(missing):
+            from rankdrift.counts.connection import ranges
+
+            raise NotIdentified(
+                f"There is no propensity for rank {ranges(missing.tolist())}; the curve covers "
+                f"{ranges(self.ranks.tolist())}. Leave such rows out, or estimate with a loglog "
+                "curve, a larger max_rank or extrapolate_to=."
+            )
+        return place
+
+    def ratio(self, i: int, j: int, level: float = 0.95) -> Interval:
+        """p_i / p_j with its interval."""
+        self._refuse_without_errors()
+        if self.errors == "pointwise" and i != j and self.reference not in (i, j):
+            raise self._only_pointwise(f"the ratio of ranks {i} and {j}")
+        a, b = self._places(np.array([i, j]))
+        log = float(self.log_p[a] - self.log_p[b])
+        error = float(np.sqrt(((self.deviations[a] - self.deviations[b]) ** 2).sum()))
+        reach = t_quantile(level, self.df) * error
+        return Interval(
+            float(np.exp(log)), float(np.exp(log - reach)), float(np.exp(log + reach)), level
+        )
+
+    def _refuse_without_errors(self) -> None:
+        if self.errors == "none":
+            raise NotIdentified(
+                "This curve came without errors, so it has no interval: how sure it is, is not "
+                "known. Its values are in `values` and `at`; for intervals, estimate from counts."
+            )
+
+    def _only_pointwise(self, what: str) -> BadOption:
+        return BadOption(
+            f"The error of each rank relative to rank {self.reference} is known, but not how the "
+            f"errors of two ranks go together, so {what} has no error. A CSV file does not hold "
+            "that: save as .json or .parquet, and load that."
+        )
+
+    def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[Floats, Floats]:
+        """(low, high), each (R,): for each rank by itself, or for the whole curve at once.
+
+        With errors "pointwise" the band of the whole curve is wider than it need be.
+        """
+        check_level(level)
+        self._refuse_without_errors()
+        error = self.std_error
+        reach = t_quantile(level, self.df)
+        if simultaneous and error.any():
+            from rankdrift.estimation.covariance import simultaneous_quantile
+
+            reach = simultaneous_quantile(self.deviations, error, level, self.df)
+        return np.exp(self.log_p - reach * error), np.exp(self.log_p + reach * error)
+
+    # -- change --------------------------------------------------------------------------------
+
+    def relative_to(self, reference: int) -> Propensities:
+        """The same curve with another rank as the unit."""
+        if self.errors == "pointwise" and reference != self.reference:
+            raise self._only_pointwise(f"a curve relative to rank {reference}")
+        place = self._places(np.array([reference]))[0]
+        return replace(
+            self,
+            log_p=self.log_p - self.log_p[place],
+            deviations=self.deviations - self.deviations[place],
+            reference=reference,
+            by_segment={k: v.relative_to(reference) for k, v in self.by_segment.items()},
+            leaning={k: v.relative_to(reference) for k, v in self.leaning.items()},
+        )
+
+    def segment(self, *values: str | None, leaning: bool = True) -> Propensities:
+        """The curve of one segment, leaning on the pool unless told otherwise."""
+        curves = self.leaning if leaning and self.leaning else self.by_segment
+        if values not in curves:
+            known = ", ".join("/".join(map(str, s)) for s in curves) or "none"
+            raise BadOption(f"No segment {'/'.join(map(str, values))!r}. There are: {known}.")
+        return curves[values]
+
+    # -- use -----------------------------------------------------------------------------------
+
+    def weights(self, ranks: ArrayLike, clip: float | None = None) -> Floats:
+        """1 / p for clicks at these ranks, at most `clip`."""
+        weights = 1 / self.at(ranks)
+        if clip is not None:
+            if not clip >= 1:
+                raise BadOption(
+                    f"clip is the largest weight allowed and must be 1 or more, not {clip}."
+                )
+            weights = np.minimum(weights, clip)
+        return weights
+
+    def effective_sample_size(
+        self, clicks: ArrayLike | None = None, clips: Sequence[float] = (1, 2, 5, 10, 20, 50, 100)
+    ) -> dict[float | None, float]:
+        """How many equally weighted clicks the weighted ones are worth, by clip (None: no clip).
+
+        `clicks` (R,) by rank; by default `self.clicks`.
+        """
+        n = np.asarray(self.clicks if clicks is None else clicks, dtype=float)
+        if n.shape != self.ranks.shape:
+            raise BadOption(
+                f"clicks must have one number a rank ({len(self.ranks)}), not {n.shape}."
+            )
+        sizes: dict[float | None, float] = {}
+        for clip in (*clips, None):
+            w = self.weights(self.ranks, clip)
+            total = float((n * w**2).sum())
+            sizes[clip] = float((n * w).sum()) ** 2 / total if total else 0.0
+        return sizes
+
+    # -- write and show ------------------------------------------------------------------------
+
+    def table(self, level: float = 0.95, simultaneous: bool = False) -> dict[str, list[Any]]:
+        """Columns of plain values, a row for each rank of each curve."""
+        from rankdrift.propensities.table import table
+
+        return table(self, level, simultaneous)
+
+    def save(
+        self, path: str | os.PathLike[str], level: float = 0.95, simultaneous: bool = False
+    ) -> None:
+        """Write .json or .parquet, which hold everything, or .csv, which holds the table."""
+        from rankdrift.propensities.file import save
+
+        save(self, path, level, simultaneous)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Propensities:
+        """Read what `save` wrote."""
+        from rankdrift.propensities.file import load
+
+        return load(path)
+
+    def export(self, path: str | os.PathLike[str], form: str, **options: Any) -> None:
+        """Write what another tool reads: form "ultra", "lightgbm" or "sql"."""
+        from rankdrift.propensities.exports import save_export
+
+        save_export(self, path, form, **options)
+
+    def plot(self, **options: Any) -> Figure:
+        """A chart; its `save` writes .png, .svg or .html. Options: those of `curve_chart`."""
+        from rankdrift.charts.curve import Figure, curve_chart
+
+        return Figure(curve_chart(self, **options))
+
+    def equals(self, other: Propensities) -> bool:
+        """Whether every number and every word of both is the same."""
+        from rankdrift.propensities.table import same
+
+        return same(self, other)
+
+    def compare(self, other: Propensities) -> dict[str, Any]:
+        """How far the two curves are apart, in percent."""
+        from rankdrift.propensities.summary import compare
+
+        return compare(self, other)
+
+    def summary(self, level: float = 0.95, simultaneous: bool = False) -> dict[str, Any]:
+        """The curve in few plain values."""
+        from rankdrift.propensities.summary import summary
+
+        return summary(self, level, simultaneous)
+
+    def __repr__(self) -> str:
+        from rankdrift.propensities.summary import one_line
+
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        from rankdrift.propensities.summary import html
+
+        return html(self)
+
+
+def check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise BadOption(f"level must lie between 0 and 1 (0.95 for 95%), not {level}.")
+
+
+def t_quantile(level: float, df: float) -> float:
+    """How many standard errors to either side."""
+    from scipy.special import ndtri, stdtrit
+
+    check_level(level)
+    at = (1 + level) / 2
+    return float(ndtri(at) if not np.isfinite(df) else stdtrit(df, at))
+
+
+def all_curves(p: Propensities) -> Iterable[tuple[str, Segment, Propensities]]:
+    """(pooling, segment, curve) of everything in it."""
+    yield "all", (), p
+    yield from (("own", s, c) for s, c in p.by_segment.items())
+    yield from (("leaning", s, c) for s, c in p.leaning.items())

@@ -1,0 +1,139 @@
+"""Propensities in few words and numbers, and how far two curves are apart."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from rankdrift.core.errors import NotIdentified
+from rankdrift.counts.connection import ranges
+from rankdrift.propensities.csv import label
+from rankdrift.propensities.propensities import Propensities
+from rankdrift.propensities.table import table
+
+SHOWN_RANKS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)
+_NAMED_SEGMENTS = 10
+
+
+def summary(p: Propensities, level: float = 0.95, simultaneous: bool = False) -> dict[str, Any]:
+    """The curve in few plain values; `at` has some ranks, None for bounds that are not known."""
+    columns = table(p, level, simultaneous)
+    shown = [r for r in p.ranks.tolist() if r in SHOWN_RANKS or r == p.reference]
+    places = {rank: int(np.searchsorted(p.ranks, rank)) for rank in shown}
+    names = ("propensity", "low", "high", "supported")
+    told: dict[str, Any] = {
+        "method": p.method,
+        "reference": p.reference,
+        "ranks": ranges(p.ranks.tolist()),
+        "deepest_rank": int(p.ranks[-1]),
+        "clicks": int(p.clicks.sum()),
+        "errors": p.errors,
+        "level": level,
+        "simultaneous": simultaneous,
+        "log_likelihood": p.log_likelihood,
+        "parameters": p.parameters,
+        "thin": ranges(p.ranks[~p.supported].tolist()),
+        "gaps": _gaps(p),
+        "at": {rank: {n: columns[n][at] for n in names} for rank, at in places.items()},
+    }
+    if p.segment_columns:
+        told["segment_columns"] = list(p.segment_columns)
+        told["segments"] = [label(segment) for segment in p.by_segment]
+        told["left_out"] = _left_out(p)
+    if p.difference:
+        told["segments_differ"] = {
+            "p_value": p.difference.p_value,
+            "spread_percent": 100 * float(np.expm1(p.difference.spread)),
+        }
+    return told
+
+
+def one_line(p: Propensities) -> str:
+    covered, parts = ranges(p.ranks.tolist(), most=3), [f"{p.method}"]
+    parts.append(f"ranks {covered} relative to rank {p.reference}")
+    parts.append(f"{int(p.clicks.sum()):,} clicks")
+    if p.segment_columns:
+        parts.append(f"{len(p.by_segment)} segments by {', '.join(p.segment_columns)}")
+    return f"<Propensities: {'; '.join(parts)}>"
+
+
+def html(p: Propensities, level: float = 0.95) -> str:
+    """A small table for a notebook."""
+    told = summary(p, level)
+    rows = "".join(
+        f"<tr><td>{rank}</td><td>{row['propensity']:.3g}</td>"
+        f"<td>{'reference' if rank == p.reference else _interval(row)}</td>"
+        f"<td>{'' if row['supported'] else 'thin data'}</td></tr>"
+        for rank, row in told["at"].items()
+    )
+    notes = [f"{told['method']}; ranks {told['ranks']}; {told['clicks']:,} clicks"]
+    if told["thin"]:
+        notes.append(f"Thin data, so take the interval with care: ranks {told['thin']}")
+    notes += [f"No estimate for ranks {ranks}: {why}" for why, ranks in told["gaps"].items()]
+    if p.segment_columns:
+        names = told["segments"][:_NAMED_SEGMENTS]
+        more = len(told["segments"]) - len(names)
+        named = ", ".join(names) + (f" and {more} more" if more else "")
+        notes.append(f"Segments by {', '.join(p.segment_columns)}: {named}")
+    lines = "".join(f"<div>{escape(note)}</div>" for note in notes)
+    return (
+        "<table><thead><tr><th>Rank</th>"
+        f"<th>Propensity relative to rank {p.reference}</th><th>{100 * level:g}% interval</th>"
+        f"<th></th></tr></thead><tbody>{rows}</tbody></table>{lines}"
+    )
+
+
+def compare(a: Propensities, b: Propensities) -> dict[str, Any]:
+    """How far two curves are apart at the ranks both have, as the percent the larger is larger.
+
+    Both are taken relative to the same rank: the reference of `a` or, if `b` lacks it, the first
+    that both have. The mean is weighted with the clicks behind both; the unit, equal by
+    definition, is left out.
+    """
+    shared = np.intersect1d(a.ranks, b.ranks)
+    if len(shared) < 2:
+        raise NotIdentified(
+            f"The curves share {len(shared)} ranks, and two are needed to compare them: one covers "
+            f"{ranges(a.ranks.tolist())}, the other {ranges(b.ranks.tolist())}."
+        )
+    unit = a.reference if a.reference in shared else int(shared[0])
+    in_a, in_b = np.searchsorted(a.ranks, shared), np.searchsorted(b.ranks, shared)
+    apart = a.log_p[in_a] - b.log_p[in_b]
+    apart = np.abs(apart - apart[shared == unit])
+    weight = (a.clicks[in_a] + b.clicks[in_b]).astype(float) * (shared != unit)
+    if not weight.any():
+        weight = (shared != unit).astype(float)
+    percent = 100 * np.expm1(apart)
+    worst = int(percent.argmax()) if percent.any() else int(weight.argmax())
+    return {
+        "relative_to": unit,
+        "shared": ranges(shared.tolist()),
+        "only_first": ranges(np.setdiff1d(a.ranks, b.ranks).tolist()),
+        "only_second": ranges(np.setdiff1d(b.ranks, a.ranks).tolist()),
+        "max_percent": float(percent[worst]),
+        "max_rank": int(shared[worst]),
+        "mean_percent": float(np.average(percent, weights=weight)),
+        "note": (
+            "No interval: the error of a difference depends on how far both curves come from the "
+            "same clicks. It can be told only when both are estimated from the same counts."
+        ),
+    }
+
+
+def _interval(row: dict[str, Any]) -> str:
+    return "" if row["low"] is None else f"{row['low']:.3g} to {row['high']:.3g}"
+
+
+def _gaps(p: Propensities) -> dict[str, str]:
+    """Reason -> ranks."""
+    by_reason: dict[str, list[int]] = {}
+    for rank, why in p.gaps.items():
+        by_reason.setdefault(why, []).append(rank)
+    return {why: ranges(found) for why, found in by_reason.items()}
+
+
+def _left_out(p: Propensities) -> dict[str, str]:
+    left_out = p.difference.left_out if p.difference else {}
+    return {label(segment): why for segment, why in left_out.items()}

@@ -1,0 +1,188 @@
+"""Propensities as a table and as plain values, which their files are made of.
+
+The table has a row for each rank of each curve: the pooled one (segment ""), then, if there are
+segments, those of each segment by itself (pooling "own") and leaning on the pool ("leaning").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.core.errors import BadPropensities
+from rankdrift.propensities.csv import COLUMNS, label
+from rankdrift.propensities.propensities import Propensities, Segment, all_curves, check_level
+
+FORMAT = 1
+KIND = "rankdrift propensities"
+_PLAIN = ("reference", "method", "errors", "log_likelihood", "parameters")
+_ARRAYS = ("ranks", "log_p", "deviations", "pairs", "clicks", "supported")
+
+
+def table(p: Propensities, level: float = 0.95, simultaneous: bool = False) -> dict[str, list[Any]]:
+    """Columns of plain values; low, high and std_error (of the log) are None without errors."""
+    check_level(level)
+    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    if _segmented(p):
+        columns["pooling"] = []
+    for pooling, segment, curve in all_curves(p):
+        part = curve_columns(curve, level, simultaneous)
+        part["segment"] = [label(segment)] * len(curve.ranks)
+        part["pooling"] = [pooling] * len(curve.ranks)
+        for name, values in columns.items():
+            values += part[name]
+    return columns
+
+
+def same(a: Propensities, b: Propensities) -> bool:
+    """Whether every number and every word of both is the same."""
+    return (
+        about_all(a, 0.5) == about_all(b, 0.5)
+        and about_each(a) == about_each(b)
+        and all(
+            np.array_equal(getattr(x, name), getattr(y, name), equal_nan=name == "deviations")
+            for (_, _, x), (_, _, y) in zip(all_curves(a), all_curves(b), strict=True)
+            for name in _ARRAYS
+        )
+    )
+
+
+def _segmented(p: Propensities) -> bool:
+    return bool(p.segment_columns or p.by_segment or p.leaning)
+
+
+def curve_columns(
+    curve: Propensities, level: float, simultaneous: bool = False
+) -> dict[str, list[Any]]:
+    error = curve.std_error
+    low = high = curve.values
+    if curve.errors != "none":
+        with np.errstate(over="ignore"):  # the interval of a rank with next to no data
+            low, high = curve.interval(level, simultaneous)
+    known = np.isfinite(error) & (curve.errors != "none")
+    spread = {
+        name: [v if k else None for v, k in zip(values.tolist(), known.tolist(), strict=True)]
+        for name, values in (("low", low), ("high", high), ("std_error", error))
+    }
+    return {
+        "rank": curve.ranks.tolist(),
+        "propensity": curve.values.tolist(),
+        **spread,
+        "pairs": curve.pairs.tolist(),
+        "clicks": curve.clicks.tolist(),
+        "supported": curve.supported.tolist(),
+    }
+
+
+def about_all(p: Propensities, level: float, simultaneous: bool = False) -> dict[str, Any]:
+    """All of it that belongs to no one curve, as plain values."""
+    from rankdrift.core.version import __version__
+
+    difference = None
+    if p.difference:
+        left_out = [[list(segment), why] for segment, why in p.difference.left_out.items()]
+        difference = {**_plain(vars(p.difference)), "left_out": left_out}
+    return {
+        "kind": KIND,
+        "format": FORMAT,
+        "version": __version__,
+        "level": level,
+        "simultaneous": simultaneous,
+        "segment_columns": list(p.segment_columns),
+        "difference": difference,
+    }
+
+
+def about_each(p: Propensities) -> list[dict[str, Any]]:
+    """All of each curve that is not an array, as plain values."""
+    return [
+        {
+            "pooling": pooling,
+            "segment": list(segment),
+            **{name: _plain(getattr(curve, name)) for name in _PLAIN},
+            "df": float(curve.df) if np.isfinite(curve.df) else None,
+            "gaps": {str(rank): why for rank, why in curve.gaps.items()},
+            "provenance": _plain(curve.provenance),
+        }
+        for pooling, segment, curve in all_curves(p)
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """What JSON gives back unchanged."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (np.generic, np.ndarray)):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def assemble(meta: Mapping[str, Any], arrays: Iterable[Mapping[str, Any]]) -> Propensities:
+    """The propensities of plain values `meta` and each curve's arrays."""
+    from rankdrift.estimation.segments import Difference
+
+    difference = None
+    if meta["difference"]:
+        left_out = {tuple(segment): why for segment, why in meta["difference"]["left_out"]}
+        difference = Difference(**{**meta["difference"], "left_out": left_out})
+    curves: dict[str, dict[Segment, dict[str, Any]]] = {"all": {}, "own": {}, "leaning": {}}
+    for about, columns in zip(meta["curves"], arrays, strict=True):
+        curves[about["pooling"]][tuple(about["segment"])] = {
+            **{name: about[name] for name in _PLAIN},
+            "df": np.inf if about["df"] is None else float(about["df"]),
+            "gaps": {int(rank): str(why) for rank, why in about["gaps"].items()},
+            "provenance": dict(about["provenance"]),
+            **_typed(columns),
+        }
+    return Propensities(
+        **curves["all"][()],
+        segment_columns=tuple(meta["segment_columns"]),
+        by_segment={segment: Propensities(**c) for segment, c in curves["own"].items()},
+        leaning={segment: Propensities(**c) for segment, c in curves["leaning"].items()},
+        difference=difference,
+    )
+
+
+def _typed(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """The arrays with their types; numbers that do not fit theirs are refused."""
+    whole = {name: np.asarray(columns[name]) for name in ("ranks", "pairs", "clicks")}
+    for name, values in whole.items():
+        if values.dtype.kind not in "iu" or values.ndim != 1 or not len(values):
+            raise BadPropensities(f"its {name} are not whole numbers. Estimate again.")
+    if np.asarray(columns["supported"]).dtype != np.bool_:
+        raise BadPropensities("its supported are not true or false. Estimate again.")
+    return {
+        "ranks": whole["ranks"].astype(np.int32),
+        "pairs": whole["pairs"].astype(np.int64),
+        "clicks": whole["clicks"].astype(np.int64),
+        "supported": np.asarray(columns["supported"]),
+        "log_p": np.array(columns["log_p"], dtype=np.float64),
+        "deviations": np.array(columns["deviations"], dtype=np.float64),
+    }
+
+
+def check_curve(curve: Propensities) -> None:
+    """Raise BadPropensities for a curve that cannot be one."""
+    size = len(curve.ranks)
+    wrong = None
+    if any(len(getattr(curve, name)) != size for name in _ARRAYS) or curve.deviations.ndim != 2:
+        wrong = f"its columns do not have {size} rows each"
+    elif curve.ranks[0] < 1 or (np.diff(curve.ranks) <= 0).any():
+        wrong = "its ranks do not ascend from 1 or more, each once"
+    elif not np.isfinite(curve.log_p).all():
+        wrong = "some propensities are not positive numbers"
+    elif (curve.pairs < 0).any() or (curve.clicks < 0).any():
+        wrong = "some pairs or clicks are negative"
+    elif curve.reference not in curve.ranks:
+        wrong = f"the reference rank {curve.reference} has no propensity"
+    elif curve.log_p[curve.ranks == curve.reference] != 0:
+        wrong = f"the propensity of the reference rank {curve.reference} is not 1"
+    if wrong:
+        raise BadPropensities(f"{wrong}. Estimate again, or correct the file.")

@@ -1,0 +1,161 @@
+"""What each click is worth: 1 / p of the rank it was made at, Eq. (6), loss-unbiased."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.core.errors import BadOption, NotIdentified
+from rankdrift.counts.connection import ranges
+from rankdrift.propensities.propensities import Floats, Propensities, all_curves
+from rankdrift.ranking.matrix import Matrix
+
+Beyond = Literal["error", "clip"]
+
+
+@dataclass(frozen=True)
+class Gains:
+    """gain (N,): 0 without a click, else 1 / p, at most `clip`.
+
+    clicks: how many; effective: how many equally weighted clicks they are worth; clipped: how
+    many were worth more than `clip`; borrowed: how many were at a rank without a propensity and
+    took that of the nearest rank.
+    """
+
+    gain: Floats
+    clicks: int
+    effective: float
+    largest: float
+    clipped: int = 0
+    borrowed: int = 0
+
+    @property
+    def table(self) -> Floats:
+        """The different gains of clicks, ascending, after a 0 for no click: LightGBM's
+        `label_gain`."""
+        return np.concatenate([[0.0], np.unique(self.gain[self.gain > 0])])
+
+    def to_dict(self) -> dict[str, Any]:
+        told = {k: v for k, v in vars(self).items() if k != "gain"}
+        return told | {"different": len(self.table) - 1}
+
+
+def weigh(
+    matrix: Matrix,
+    propensities: Propensities | None,
+    *,
+    clip: float | None = None,
+    beyond: Beyond = "error",
+    pool: bool = False,
+) -> Gains:
+    """The gain of every row; without propensities a click is worth 1 wherever it was made."""
+    if clip is not None and not clip >= 1:
+        raise BadOption(f"clip is the largest weight allowed and must be 1 or more, not {clip}.")
+    if beyond not in ("error", "clip"):
+        raise BadOption(f"beyond must be 'error' or 'clip', not {beyond!r}.")
+    gain = np.zeros(len(matrix))
+    borrowed = 0
+    if propensities is None:
+        if clip is not None:
+            raise BadOption("clip limits 1 / propensity, and there are no propensities.")
+        gain[matrix.click] = 1.0
+    else:
+        for rows, curve in _curves(matrix, propensities, pool):
+            gain[rows], beside = _inverse(curve, matrix.rank[rows], beyond)
+            borrowed += beside
+    clipped = int((gain > clip).sum()) if clip is not None else 0
+    if clip is not None:
+        gain = np.minimum(gain, clip)
+    squares = float((gain**2).sum())
+    return Gains(
+        gain,
+        clicks=matrix.n_clicks,
+        effective=float(gain.sum()) ** 2 / squares if squares else 0.0,
+        largest=float(gain.max(initial=0.0)),
+        clipped=clipped,
+        borrowed=borrowed,
+    )
+
+
+def _curves(
+    matrix: Matrix, p: Propensities, pool: bool
+) -> Iterator[tuple[NDArray[np.intp], Propensities]]:
+    """(clicked rows, the curve that is theirs)."""
+    clicked = np.flatnonzero(matrix.click)
+    if pool or not p.segment_columns:
+        yield clicked, p
+        return
+    missing = [c for c in p.segment_columns if c not in matrix.segment_columns]
+    if missing:
+        raise BadOption(
+            f"The propensities differ by {', '.join(p.segment_columns)}, but the rows do not tell "
+            f"their {', '.join(missing)}. Read the log with --segment "
+            f"{','.join(p.segment_columns)}, or use one curve for all with --pool."
+        )
+    places = [matrix.segment_columns.index(c) for c in p.segment_columns]
+    of_segment = {
+        i: tuple(values[place] for place in places) for i, values in enumerate(matrix.segments)
+    }
+    curves = p.leaning or p.by_segment
+    rows_of: dict[Any, list[NDArray[np.intp]]] = {}
+    for i in np.unique(matrix.segment[clicked]):
+        rows_of.setdefault(of_segment[int(i)], []).append(clicked[matrix.segment[clicked] == i])
+    unknown = {s: sum(map(len, rows)) for s, rows in rows_of.items() if s not in curves}
+    if unknown:
+        told = ", ".join(f"{'/'.join(map(str, s))} ({n:,} clicks)" for s, n in unknown.items())
+        known = ", ".join("/".join(map(str, s)) for s in curves) or "none"
+        raise NotIdentified(
+            f"There are no propensities for the segment {told}; there are for: {known}. Estimate "
+            "with that segment too, leave its rows out (--where), or use one curve for all "
+            "segments with --pool."
+        )
+    for segment, rows in rows_of.items():
+        yield np.concatenate(rows), curves[segment]
+
+
+def _inverse(p: Propensities, ranks: NDArray[np.int32], beyond: Beyond) -> tuple[Floats, int]:
+    known = np.isin(ranks, p.ranks)
+    if known.all():
+        return 1 / p.at(ranks), 0
+    if beyond == "error":
+        missing = np.unique(ranks[~known])
+        raise NotIdentified(
+            f"{(~known).sum():,} of {len(ranks):,} clicks are at ranks without a propensity: "
+            f"{ranges(missing.tolist())}; the curve covers {ranges(p.ranks.tolist())}. Leave such "
+            "rows out (--max-rank), estimate with a loglog curve or --extrapolate-to, or give "
+            "them the propensity of the nearest rank with --beyond clip."
+        )
+    right = np.clip(np.searchsorted(p.ranks, ranks), 1, max(len(p.ranks) - 1, 1))
+    right = np.minimum(right, len(p.ranks) - 1)
+    left = np.maximum(right - 1, 0)
+    near = np.where(ranks - p.ranks[left] <= p.ranks[right] - ranks, left, right)
+    return 1 / p.values[near], int((~known).sum())
+
+
+def ideal_dcg(gain: Floats, search: NDArray[np.int64], searches: int) -> Floats:
+    """(S,): the DCG, Eq. (5), of each search when its results are in the best order."""
+    order = np.lexsort((-gain, search))
+    starts = np.searchsorted(search, np.arange(searches))
+    place = np.arange(len(gain)) - starts[search]  # rows of a search are together
+    best = gain[order] / np.log2(place + 2)
+    return np.bincount(search, best, minlength=searches).astype(np.float64)
+
+
+def fingerprint(p: Propensities) -> str:
+    """The same for propensities that give the same weights, whatever file they came from."""
+    digest = hashlib.sha256()
+    for pooling, segment, curve in all_curves(p):
+        digest.update(repr((pooling, segment)).encode())
+        digest.update(curve.ranks.astype("<i8").tobytes())
+        digest.update(np.char.mod("%.5f", curve.log_p + 0.0).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def as_propensities(p: Propensities | str | os.PathLike[str] | None) -> Propensities | None:
+    return Propensities.load(p) if isinstance(p, str | os.PathLike) else p

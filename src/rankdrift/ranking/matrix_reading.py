@@ -1,0 +1,321 @@
+"""Log -> Matrix: the one place where Python sees rows, so it says first how many there are."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+import numpy as np
+
+from rankdrift.core.dialects import Dialect
+from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mean
+from rankdrift.counts.funnel import REASONS, Dropped, Funnel, Used
+from rankdrift.log.columns import Column
+from rankdrift.log.engines.engine import Progress
+from rankdrift.log.log import Log
+from rankdrift.log.probe import probe
+from rankdrift.log.sql import rows as plan_rows
+from rankdrift.log.sql import values as reading
+from rankdrift.log.sql.plan import Plan, Planner, Step
+from rankdrift.ranking.matrix import Feature, Matrix
+from rankdrift.ranking.matrix_landing import Landed, as_number
+
+Wanted = str | Feature | Sequence[str | Feature]
+NUMBERS, WORDS = ("int", "float", "bool"), ("text", "json", "other")
+# What a row costs besides its features, and how often features are held while they are sorted.
+ROW_BYTES, COPIES = 120, 3
+
+
+def read_matrix(
+    log: Log,
+    *,
+    features: Wanted = ("f_*",),
+    categorical: str | Sequence[str] = (),
+    relevance: str | None = None,
+    docs: bool = False,
+    searches: Literal["all", "clicked"] = "all",
+    ranks: Sequence[int] | None = None,
+    progress: Progress | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Matrix:
+    """The results shown in a log, a row each, with their features.
+
+    `features`: names of columns or patterns (`f_*`), or those of a model. Numbers and booleans
+    are numbers; text is a category, unless all of it is numbers and it is not among
+    `categorical`; NULL, blank, NaN and infinity are missing. `relevance`: a column with the true
+    relevance. `docs`: keep the docs too. `searches`: "clicked" leaves out searches without a
+    click. `ranks`: only results shown at these. `say` is told how much memory that takes before
+    any is taken.
+
+    Rows are dropped for the reasons of a harvest, and counted in `Matrix.funnel`. Without a
+    column of searches, the rows of one query on one day (and time, and segment) are dealt into
+    lists that have each rank once.
+    """
+    if searches not in ("all", "clicked"):
+        raise BadOption(f"searches must be 'all' or 'clicked', not {searches!r}.")
+    wanted = _resolve(log, features, relevance)
+    probe(log)
+    planner = log.planner()
+    funnel = _funnel(log, planner)
+    _tell_size(funnel.used.rows, len(wanted), say)
+    as_words = {name for name in wanted if any(fnmatchcase(name, p) for p in _listed(categorical))}
+    for pattern in _listed(categorical):
+        if not any(fnmatchcase(name, pattern) for name in wanted):
+            raise MissingColumns(
+                f"No feature matches {pattern!r} in categorical.{did_you_mean(pattern, wanted)}"
+            )
+    plan = _plan(log, planner, wanted, as_words, relevance, docs, ranks)
+    connection = log.engine.run(plan, progress)
+    found = Landed(connection, log, wanted, as_words)
+    try:
+        arrays = found.fetch(relevance is not None, docs, searches == "clicked")
+    finally:
+        connection.execute("DROP TABLE IF EXISTS rd_plan.result")
+    if not len(arrays["rank"]):
+        _refuse_empty(funnel.used.rows, ranks, searches == "clicked")
+    return _matrix(log, found, arrays, funnel)
+
+
+# -- which columns ---------------------------------------------------------------------------------
+
+
+def _listed(value: Any) -> list[Any]:
+    return [value] if isinstance(value, str | Feature) else list(value)
+
+
+def _resolve(log: Log, features: Wanted, relevance: str | None) -> dict[str, Feature | None]:
+    """Column name -> the feature asked for, or None where its kind is still to be found out."""
+    columns = log.engine.columns
+    used = {*log.roles.used(), *([relevance] if relevance else [])}
+    wanted: dict[str, Feature | None] = {}
+    for item in _listed(features):
+        name = item.name if isinstance(item, Feature) else item
+        found = [name] if name in columns else []
+        if not found and isinstance(item, str):
+            found = [c for c in columns if fnmatchcase(c, name) and c not in used]
+        if not found:
+            near = did_you_mean(name, columns)
+            listed = ", ".join(c for c in columns if c not in used)
+            raise MissingColumns(
+                f"No column of the log matches the feature {name!r}.{near} Besides those in use "
+                f"it has: {listed or 'none'}. Name features or patterns, such as --features 'f_*'."
+            )
+        for column in found:
+            _check_kind(columns[column], log)
+            wanted.setdefault(column, item if isinstance(item, Feature) else None)
+    for name in (log.roles.click, log.roles.clicked, log.roles.shown, relevance):
+        if name in wanted:
+            raise BadOption(f"{name!r} is what a ranker is to predict, so it cannot be a feature.")
+    if log.roles.rank in wanted:
+        raise BadOption(
+            f"{log.roles.rank!r} is the rank that results had. As a feature it would teach a "
+            "ranker the old ranking back. Leave it out."
+        )
+    if relevance is not None and relevance not in columns:
+        raise MissingColumns(
+            f"No column {relevance!r} for the relevance.{did_you_mean(relevance, columns)}"
+        )
+    if not wanted:
+        raise BadOption("No features were named. Name columns or patterns, such as 'f_*'.")
+    return wanted
+
+
+def _check_kind(column: Column, log: Log) -> None:
+    by_place = column.kind == "list" and log.roles.layout == "list"
+    if column.kind in (*NUMBERS, *WORDS) or by_place:
+        return
+    what, instead = {
+        "list": ("a list", "its length or one of its elements"),
+        "nested": ("nested", f"one of its fields ({column.name}.…)"),
+    }.get(column.kind, ("a time", "a number made from it, such as an age in days"))
+    raise BadOption(f"The feature {column.name!r} is {what}, not a number. Use {instead}.")
+
+
+def _feature_sql(column: Column, d: Dialect, layout: str, as_words: bool) -> str:
+    sql, kind = d.quote(*column.path), column.kind
+    if kind == "list" and layout == "list":
+        sql, kind = d.text.format(d.element.format(sql, "rd_place")), "text"
+    if kind in WORDS:
+        return reading.plain_text(sql, kind, d)
+    if as_words:
+        return reading.as_text(reading.key(sql, kind, d), kind, d)
+    return as_number(f"CAST({sql} AS {d.double})")
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def _funnel(log: Log, planner: Planner) -> Funnel:
+    """What becomes of every row; raises where reading on would give a wrong answer."""
+    steps = plan_rows.steps(planner)
+    tally = (
+        "SELECT CASE WHEN fate > 0 THEN 1 ELSE fate END, count(*),"
+        " sum(CASE WHEN click > 0 THEN click ELSE 0 END),"
+        " sum(CASE WHEN click > 0 THEN 1 ELSE 0 END), count(*) - count(click)"
+        " FROM rows_shown GROUP BY CASE WHEN fate > 0 THEN 1 ELSE fate END"
+    )
+    found = log.engine.query(Plan((*steps[:-1], Step("answer", tally))).as_query())
+    outside = log.engine.query(
+        Plan((*steps, Step("answer", "SELECT reason, n, clicks FROM outside"))).as_query()
+    )
+    names = {number: name for name, number in plan_rows.FATES.items()}
+    dropped = {reason: Dropped(int(n), int(clicks or 0)) for reason, n, clicks in outside}
+    used, unknown, zero = Used(), 0, 0
+    for fate, rows, clicks, clicked, missing in found:
+        if fate == 1:
+            used, unknown = Used(int(rows), int(clicked or 0)), int(missing)
+            dropped["repeat_click"] = Dropped(0, int(clicks or 0) - used.clicks)
+        elif names[fate] == "rank_zero":
+            zero = int(rows)
+        else:
+            dropped[names[fate]] = Dropped(int(rows), int(clicks or 0))
+    total_rows = used.rows + zero + sum(d.rows for d in dropped.values())
+    if zero:
+        raise BadLog(
+            f"{zero:,} of {total_rows:,} rows have rank 0. If ranks count from 0 here, say so with "
+            f'--first-rank 0; if those are mistakes, leave them out with --where "{log.roles.rank} '
+            '> 0".'
+        )
+    if not used.rows:
+        why = ", ".join(f"{d.rows:,} {REASONS[r]}" for r, d in dropped.items() if d.rows)
+        raise BadLog(f"No row of the log can be used ({why or 'it is empty'}).")
+    clicks = used.clicks + sum(d.clicks for d in dropped.values())
+    return Funnel(total_rows, clicks, dropped, used, {"null_click": unknown})
+
+
+def _tell_size(rows: int, features: int, say: Callable[[str], None] | None) -> None:
+    need = matrix_bytes(rows, features)
+    text = f"{rows:,} rows with {features} features: about {_size(need)} of memory"
+    if say:
+        say(f"{text}.")
+    there = (
+        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 0
+    )
+    if there and need > there:
+        raise BadOption(
+            f"{text}, but this machine has {_size(there)}. Read fewer rows (--where, such as some "
+            "of the days), fewer features, or only searches with a click."
+        )
+
+
+def matrix_bytes(rows: int, features: int) -> int:
+    """Memory that reading takes at its height, about."""
+    return rows * (4 * features * COPIES + ROW_BYTES)
+
+
+def _size(n: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if n < 1000:
+            return f"{n:.0f} {unit}"
+        n /= 1000
+    return f"{n:.1f} GB"
+
+
+def _plan(
+    log: Log,
+    planner: Planner,
+    wanted: Mapping[str, Feature | None],
+    as_words: set[str],
+    relevance: str | None,
+    docs: bool,
+    ranks: Sequence[int] | None,
+) -> Plan:
+    """One row per good result shown: q1…, g1…, the search's marks, rank, click, c1…"""
+    d, columns, roles = planner.dialect, log.engine.columns, log.roles
+    carry = {}
+    for i, (name, feature) in enumerate(wanted.items()):
+        words = name in as_words or (feature is not None and feature.is_category)
+        carry[f"c{i + 1}"] = _feature_sql(columns[name], d, roles.layout, words)
+    if relevance:
+        carry["relevance"] = _feature_sql(columns[relevance], d, roles.layout, False)
+    if roles.layout == "list" and not roles.search:
+        # Two searches with the same results and clicks differ in nothing that matters here.
+        lists = (planner.column(name) for name in (roles.shown, roles.clicked) if name)
+        texts = (reading.as_text(reading.key(sql, kind, d), kind, d) for sql, kind in lists)
+        both = ", ' ', ".join(f"coalesce({text}, '')" for text in texts)
+        carry["list"] = d.md5.format(f"concat({both})")
+    queries = [
+        f"{reading.as_text(q, columns[c].kind, d)} AS {q}"
+        for q, c in zip(planner.queries, roles.query, strict=True)
+    ]
+    marks = []
+    if roles.search:  # as text, so that the order is the same whatever the type
+        kind = columns[roles.search].kind
+        marks.append(f"{reading.as_text('search', kind, d)} AS search")
+    marks += [name for name, there in (("day", roles.day), ("seconds", roles.time)) if there]
+    doc = d.text.format("doc")
+    clicked = "CASE WHEN click > 0 THEN 1 ELSE 0 END AS click"
+    fields = [*queries, *planner.segments, *marks, "rank", clicked, f"{doc} AS doc", *carry]
+    select = f"SELECT {', '.join(fields)}\nFROM rows_shown WHERE ok"
+    if ranks is not None:
+        select += f" AND rank IN ({', '.join(str(int(rank)) for rank in ranks)})"
+    steps = plan_rows.steps(planner.but(carry=carry))[:-1]
+    return Plan((*steps, Step("result", select)))
+
+
+def _refuse_empty(rows: int, ranks: Sequence[int] | None, clicked: bool) -> None:
+    those = "" if ranks is None else f" at rank {', '.join(map(str, ranks))}"
+    if clicked:
+        raise BadLog(
+            f"None of the {rows:,} results shown was clicked{those}, so there is nothing to learn "
+            "from. Check the column of clicks (--click)."
+        )
+    raise BadLog(
+        f"None of the {rows:,} results was shown{those}. Ask for other ranks (--ranks, --max-rank)."
+    )
+
+
+def _matrix(log: Log, landed: Landed, found: dict[str, Any], funnel: Funnel) -> Matrix:
+    n = len(found["rank"])
+    remarks: tuple[str, ...] = ()
+    x = np.empty((n, len(landed.features)), np.float32)
+    for i in range(x.shape[1]):
+        x[:, i] = np.ma.filled(found.pop(f"x{i}"), np.nan)
+    _, first, query = np.unique(found["q"], return_index=True, return_inverse=True)
+    _, search = np.unique(found["s"], return_inverse=True)
+    constant = [
+        feature.name
+        for i, feature in enumerate(landed.features)
+        if np.isnan(x[:, i]).all() or (x[:, i] == x[0, i]).all()
+    ]
+    if constant:
+        remarks += (
+            f"{', '.join(constant)} {'has' if len(constant) == 1 else 'have'} the same value in "
+            "every row, so nothing can be learnt from it.",
+        )
+    if landed.unseen:
+        remarks += (
+            f"Values that the model never saw count as missing: {', '.join(landed.unseen)}.",
+        )
+    if not log.roles.search and log.roles.layout != "list":
+        remarks += (
+            "The log does not tell searches apart (--search): rows of one query on one day were "
+            "dealt into lists that have each rank once.",
+        )
+    relevance = found.get("relevance")
+    if relevance is not None:
+        relevance = np.ma.filled(np.ma.asarray(relevance).astype(float), np.nan)
+        unknown = int(np.isnan(relevance).sum())
+        if unknown == n:
+            raise BadOption("The relevance is not a number in any row. Name another column.")
+        if (relevance < 0).any():
+            raise BadOption("The relevance is below 0 in some rows. It must be 0 or more.")
+        if unknown:
+            remarks += (f"The relevance of {unknown:,} of {n:,} rows is missing: read as 0.",)
+    return Matrix(
+        x=x,
+        features=tuple(landed.features),
+        rank=np.ma.filled(found["rank"]).astype(np.int32),
+        click=np.ma.filled(found["click"]).astype(bool),
+        query=query.astype(np.int64),
+        search=search.astype(np.int64),
+        query_keys=np.ma.filled(found["k"])[first].astype(np.uint64),
+        segment=(np.ma.filled(found["g"]) - 1).astype(np.int32),
+        segment_columns=tuple(log.roles.segment),
+        segments=tuple(tuple(values) for values in found["segments"]),
+        relevance=relevance,
+        doc=np.ma.filled(found["doc"]) if "doc" in found else None,
+        funnel=funnel,
+        remarks=remarks,
+        source={"log": log.engine.fingerprint(), "read": log.describe()},
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""HTML that stands alone: works offline, on a phone and in print."""

@@ -1,0 +1,57 @@
+"""What all pages share: one style, one set of blocks, and no way to fetch or run anything else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from rankdrift.core.words import figure, percent, printable, rank_words, segment_words
+from rankdrift.counts.connection import ranges
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def render(template: str, *, script: str | None = None, **values: Any) -> str:
+    """The page of a template of this folder; `script` is the one file of code it may run."""
+    from markupsafe import Markup  # our own files need no escapes
+
+    style = read("page.css")
+    code = read(script) if script else ""
+    policy = f"default-src 'none'; style-src {_hash(style)}"
+    if code:
+        policy += f"; script-src {_hash(code)}"
+    own = {"style": Markup(style), "script": Markup(code), "policy": Markup(policy)}
+    return environment().get_template(template).render(**own, **values)
+
+
+@cache
+def environment() -> Environment:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    made = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        loader=FunctionLoader(read),
+    )  # fmt: skip
+    made.filters |= {
+        "plain": lambda text: printable(str(text)),
+        "count": lambda number: f"{number:,.0f}",
+        "percent": percent,
+        "figure": figure,
+        "ranges": lambda ranks: ranges(ranks, most=16),
+        "ranks": lambda part: rank_words(part.first, part.last),
+        "segment": segment_words,
+    }
+    return made
+
+
+@cache
+def read(name: str) -> str:
+    return files("rankdrift.report.page").joinpath(name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

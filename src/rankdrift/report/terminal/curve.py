@@ -1,0 +1,79 @@
+"""Propensities and diagnoses in the terminal."""
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from rankdrift.core.words import segment_words
+from rankdrift.counts.connection import ranges
+from rankdrift.diagnosis.diagnosing import Diagnosis
+from rankdrift.methods.distance import segments_words
+from rankdrift.propensities.propensities import Propensities
+from rankdrift.report.terminal.counts import empty_table, heading, line
+
+SHOWN = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000)
+WIDTH = 16
+COLOURS = {"good": "green", "caution": "yellow", "serious": "bold red", "unknown": "dim"}
+
+
+def curve_report(found: Propensities, level: float, simultaneous: bool) -> Group:
+    whole = " of the whole curve at once" if simultaneous else ""
+    parts: list[RenderableType] = [
+        heading(f"Propensities, relative to rank {found.reference}"),
+        _table(found, level, simultaneous),
+        line(f"{found.method}; intervals{whole} at {level:.0%} from {found.errors}", "dim"),
+    ]
+    curves = found.leaning or found.by_segment
+    for segment, curve in curves.items():
+        parts += [
+            heading(f"{', '.join(found.segment_columns)}: {segment_words(segment)}"),
+            _table(curve, level, simultaneous),
+        ]
+    if found.difference:
+        lean = "Curves above lean on the pool as far as that allows."
+        parts.append(line(f"{segments_words(found)} {lean}"))
+        left_out = found.difference.left_out
+        parts += [line(f"{segment_words(s)}: {why}") for s, why in left_out.items()]
+    parts += [line(text) for text in gap_words(found)]
+    return Group(*parts)
+
+
+def gap_words(found: Propensities) -> list[str]:
+    """Ranks without an estimate, by reason."""
+    reasons: dict[str, list[int]] = {}
+    for rank, why in found.gaps.items():
+        reasons.setdefault(why, []).append(rank)
+    return [f"No estimate for ranks {ranges(ranks)}: {why}." for why, ranks in reasons.items()]
+
+
+def _table(found: Propensities, level: float, simultaneous: bool) -> RenderableType:
+    low, high = found.interval(level, simultaneous)
+    top = max(float(found.values.max()), 1.0)
+    rows = empty_table(["rank"], ["propensity", "low", "high", "", "pairs", "clicks", ""])
+    last = int(found.ranks[-1])
+    for rank in sorted({*(r for r in SHOWN if r < last), last}):
+        place = int(np.searchsorted(found.ranks, rank))
+        if found.ranks[place] != rank:
+            continue
+        bar = "█" * max(1, round(WIDTH * float(found.values[place]) / top))
+        rows.add_row(
+            str(rank), f"{found.values[place]:.3f}", f"{low[place]:.3f}", f"{high[place]:.3f}",
+            Text(bar, style="cyan"), f"{found.pairs[place]:,}", f"{found.clicks[place]:,}",
+            "" if found.supported[place] else "thin",
+        )  # fmt: skip
+    return rows
+
+
+def diagnosis_report(found: Diagnosis) -> Group:
+    parts: list[RenderableType] = [heading("Do the assumptions hold?")]
+    for check in found.checks:
+        parts.append(
+            Text.assemble(
+                (f"\n{check.verdict:8}", COLOURS[check.verdict]), (f" {check.name}\n", "bold"),
+                (check.words, ""),
+            )
+        )  # fmt: skip
+        if check.advice:
+            parts.append(line(f"> {check.advice}"))
+    parts.append(Text(f"\nAll in all: {found.verdict}", style=COLOURS[found.verdict]))
+    return Group(*parts)

@@ -1,0 +1,121 @@
+"""Several estimates of one curve in the terminal."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.text import Text
+
+from rankdrift.methods.comparing import METHODS, CurveComparison
+from rankdrift.methods.distance import AGREE, DIFFER, UNSURE
+from rankdrift.propensities.propensities import Propensities
+from rankdrift.report.terminal.counts import empty_table, heading, line
+from rankdrift.report.terminal.curve import SHOWN, gap_words
+
+GAP = 3  # characters between two columns
+COLOURS = {AGREE: "green", DIFFER: "bold red", UNSURE: "yellow"}
+
+
+def comparison_report(found: CurveComparison) -> Group:
+    first = next(iter(found.curves.values()))
+    parts: list[RenderableType] = [
+        heading(f"Propensities, relative to rank {first.reference}, by method"),
+        Curves(found),
+        *(line(f"{name}: {METHODS[name][1]}", "dim") for name in found.curves if name in METHODS),
+        *_gaps(found),
+    ]
+    if found.distances:
+        parts += [heading("How far apart"), _distances(found), *_meanings(found)]
+    if found.left_out:
+        parts.append(heading("Left out"))
+        parts += [line(f"{name}: {why}") for name, why in found.left_out.items()]
+    return Group(*parts)
+
+
+class Curves:
+    """A row a rank, a column a method, in as many tables as the width asks for. Thin estimates are
+    in brackets."""
+
+    def __init__(self, found: CurveComparison) -> None:
+        deepest = max(int(curve.ranks[-1]) for curve in found.curves.values())
+        self.ranks = sorted({*(r for r in SHOWN if r < deepest), deepest})
+        self.columns = {
+            name: [_cell(curve, rank, found.level) for rank in self.ranks]
+            for name, curve in found.curves.items()
+        }
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
+        for number, names in enumerate(self._side_by_side(options.max_width)):
+            if number:
+                yield Text()
+            rows = empty_table([], ["rank", *names])
+            for rank, *cells in zip(self.ranks, *(self.columns[n] for n in names), strict=True):
+                if any(cells):
+                    rows.add_row(str(rank), *cells)
+            yield rows
+
+    def _side_by_side(self, room: int) -> list[list[str]]:
+        """The methods of each table."""
+        groups: list[list[str]] = []
+        left = 0
+        for name, cells in self.columns.items():
+            width = GAP + max(map(len, [name, *cells]))
+            if not groups or width > left:
+                groups.append([])
+                left = room - len("rank")
+            groups[-1].append(name)
+            left -= width
+        return groups
+
+
+def _cell(curve: Propensities, rank: int, level: float) -> str:
+    place = int(np.searchsorted(curve.ranks, rank))
+    if place == len(curve.ranks) or curve.ranks[place] != rank:
+        return ""
+    told = f"{curve.values[place]:.3f}"
+    if rank != curve.reference and curve.errors != "none":
+        low, high = (bound[place] for bound in curve.interval(level))
+        told += f" {low:.2f}–{high:.2f}"
+    return told if curve.supported[place] else f"[{told}]"
+
+
+def _gaps(found: CurveComparison) -> list[Text]:
+    """Of each method the ranks that it has no estimate for, though it or another looked there."""
+    ranks = {rank for curve in found.curves.values() for rank in curve.ranks.tolist()}
+    told = []
+    for name, curve in found.curves.items():
+        others = sorted(ranks.difference(curve.ranks.tolist(), curve.gaps))
+        gaps = {**curve.gaps, **dict.fromkeys(others, "it counts nothing that was shown there")}
+        told += [line(f"{name}: {words}") for words in gap_words(replace(curve, gaps=gaps))]
+    return told
+
+
+def _distances(found: CurveComparison) -> RenderableType:
+    rows = empty_table(
+        ["first", "above second"], ["by", f"{found.level:.0%} interval", "most", "at", "verdict"]
+    )
+    rows.padding = (0, 1, 0, 0)  # names are long, and cut short they would say nothing
+    for d in found.distances:
+        interval = "" if d.low is None else f"{d.low:+.0f}% to {d.high:+.0f}%"
+        rows.add_row(
+            d.first, d.second, f"{d.mean_percent:+.0f}%", interval, f"{d.max_percent:+.0f}%",
+            str(d.max_rank), Text(d.verdict, style=COLOURS[d.verdict]),
+        )  # fmt: skip
+    return rows
+
+
+def _meanings(found: CurveComparison) -> list[Text]:
+    """Each meaning once, after all the methods it is said of."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for d in found.distances:
+        where = f" (ranks {d.differs_at})" if d.differs_at else ""
+        said.setdefault((d.verdict, d.meaning), []).append(f"{d.first} and {d.second}{where}")
+    return [
+        Text.assemble(
+            ("\n" + "; ".join(pairs), "bold"), (f" {verdict}\n", COLOURS[verdict]), (meaning, "")
+        )
+        for (verdict, meaning), pairs in said.items()
+    ]

@@ -1,0 +1,72 @@
+"""Rankers and their comparison on a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from rankdrift.core.words import printable
+from rankdrift.ranking.comparison import Comparison, Improvement, percent
+from rankdrift.ranking.ranker import Ranker
+
+_FEATURES = 10
+
+
+def ranker_report(ranker: Ranker) -> Group:
+    gains = ranker.gains
+    rows = [
+        ("trees", f"{ranker.trees} ({ranker.backend})"),
+        ("clicks", f"{gains['clicks']:,}, worth {gains['effective']:,.0f} equal ones"),
+        ("weights", f"up to {gains['largest']:.3g}" if ranker.propensities else "all 1: biased"),
+    ]
+    if ranker.history:
+        best = max(ranker.history)
+        rows.append(("validation", f"{best:.4f} of the ideal DCG at tree {ranker.trees}"))
+    told = Table.grid(padding=(0, 2))
+    for name, words in rows:
+        told.add_row(name, words)
+    shares = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    shares.add_column("feature")
+    shares.add_column("share of gain", justify="right")
+    for name, share in list(ranker.importance.items())[:_FEATURES]:
+        shares.add_row(printable(name), f"{share:.1%}")
+    return Group(told, Text(), shares)
+
+
+def comparison_report(c: Comparison) -> Group:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("rank")
+    table.add_column("clicks", justify="right")
+    for model in c.models:
+        table.add_column(f"AUC {printable(model)}", justify="right")
+    for model, base in c.pairs:
+        table.add_column(f"{printable(model)} over {printable(base)}", justify="right")
+    for at in c.at_rank:
+        if at.gap:
+            table.add_row(str(at.rank), f"{at.clicks:,}", *("–" for _ in (*c.models, *c.pairs)))
+            continue
+        table.add_row(
+            str(at.rank), f"{at.clicks:,}", *(f"{at.auc[m]:.4f}" for m in c.models),
+            *(_marked(c.improvement(*pair, at.rank)) for pair in c.pairs),
+        )  # fmt: skip
+    if c.pairs:
+        blank = ["" for _ in c.models]
+        table.add_row("all", "", *blank, *(_marked(c.improvement(*pair)) for pair in c.pairs))
+    for measure in c.measures:
+        table.add_row(
+            measure.name, "", *(f"{measure.value[m]:.4f}" for m in c.models),
+            *(_marked(measure.improvements.get(pair)) for pair in c.pairs),
+        )  # fmt: skip
+    told = [Text(printable(verdict)) for verdict in c.verdicts]
+    gaps = [Text(printable(f"Rank {at.rank}: {at.gap}.")) for at in c.at_rank if at.gap]
+    spread = (
+        f"improvement ± standard deviation over {c.bootstrap:,} samples of {c.queries:,} queries; "
+        "* p < 0.05"
+    )
+    foot = Text(f"AUC among results shown at one rank; {spread if c.pairs else '0.5 is chance'}")
+    return Group(table, Text(), *gaps, foot, *told)
+
+
+def _marked(found: Improvement | None) -> str:
+    return percent(found) + ("*" if found and found.is_more_than_luck else " ")
