@@ -13,7 +13,7 @@ from benchmarks.accuracy.bounds import centred_variance, information
 from benchmarks.accuracy.estimators import ESTIMATORS, Found
 from benchmarks.accuracy.scenarios import SCENARIOS
 from rankdrift.core.errors import RankdriftError
-from rankdrift.estimation.agreement import hotelling
+from rankdrift.estimation.hotelling import hotelling
 
 BLOCKS = ((1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255), (256, 500))
 

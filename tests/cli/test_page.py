@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from rankdrift import inspect, read_log
-from rankdrift.report.blocks import rank_blocks
+from rankdrift.counts.rank_blocks import rank_blocks
 from rankdrift.report.page.inspection import inspection_page
 
 VOID = {"meta"}

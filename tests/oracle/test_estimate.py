@@ -18,12 +18,11 @@ from rankdrift.estimation.covariance import (
     model_covariance,
     no_less,
     parts_of,
-    simultaneous_quantile,
     spread_of,
 )
 from rankdrift.estimation.fitting import Options, estimate, fit
 from rankdrift.estimation.newton import LEFT, left_by, maximise
-from rankdrift.propensities.propensities import t_quantile
+from rankdrift.propensities.intervals import simultaneous_quantile, t_quantile
 
 SAME_LIKELIHOOD = 1e-9  # rounding
 # Ours is exact to CLOSED; what remains is where the other optimisers stop, BFGS the soonest.

@@ -6,8 +6,7 @@ import numpy as np
 
 from rankdrift.counts.counts import ByRank, Comparisons, Counts, Pairs
 from rankdrift.counts.funnel import Funnel, Used
-from rankdrift.estimation.segments import Difference
-from rankdrift.propensities.propensities import Propensities
+from rankdrift.propensities.propensities import Difference, Propensities
 
 DEVICES = (("web",), (None,), ("a/b\\",))
 

@@ -5,8 +5,8 @@ import pytest
 from worlds import listed, power, simulate
 
 from rankdrift.core.errors import BadOption
-from rankdrift.estimation.agreement import anchors
 from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation.hotelling import anchors
 from rankdrift.estimation.shrinkage import SIZES, USUAL, chances, variance_between
 
 SAME = {name: power(0.6) for name in ("app", "tv", "web")}

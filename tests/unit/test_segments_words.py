@@ -7,10 +7,10 @@ import pytest
 from unit.curve_example import hand
 from worlds import power, simulate
 
+from rankdrift.diagnosis.agreement import furthest_apart, segments_words
 from rankdrift.diagnosis.diagnosing import diagnose
 from rankdrift.estimation.fitting import estimate
-from rankdrift.estimation.segments import Difference
-from rankdrift.methods.distance import furthest_apart, segments_words
+from rankdrift.propensities.propensities import Difference
 from rankdrift.report.page.report import make_report
 
 RANKS = np.arange(1, 21, dtype=np.int32)

@@ -12,7 +12,7 @@ from rankdrift.core.errors import BadOption
 from rankdrift.core.words import percent, rank_words, segment_words, share
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.funnel import INPUT, USED, Funnel
-from rankdrift.report.blocks import Block, rank_blocks
+from rankdrift.counts.rank_blocks import Block, rank_blocks
 
 BLOCKS = 60
 LINE = 24  # of the funnel: the height of a reason

@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 
 from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.core.files import replacing
-from rankdrift.counts.connection import ranges
+from rankdrift.core.types import Floats, Segment
+from rankdrift.core.words import ranges
 from rankdrift.propensities.csv import label
-from rankdrift.propensities.propensities import Floats, Propensities, Segment
+from rankdrift.propensities.propensities import Propensities
 
 # Okabe and Ito: told apart with any colour vision. The pool is black.
 BLACK = "#000000"

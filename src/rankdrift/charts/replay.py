@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import altair as alt
 
 from rankdrift.charts.curve import COLOURS, HEIGHT, WIDTH
 from rankdrift.core.errors import BadOption
 from rankdrift.core.words import rank_words
-from rankdrift.simulate.replay import VERDICTS, Replay
 
 
-def replay_chart(replay: Replay) -> alt.LayerChart:
-    """A bar of the root mean square error of log p for each block, a tick where it is claimed."""
-    if not replay.blocks:
+def replay_chart(blocks: Sequence[Mapping[str, Any]], verdict: str, replays: int) -> alt.LayerChart:
+    """A bar of the root mean square error of log p for each block, a tick where it is claimed.
+
+    blocks: as in `Replay.to_dict`; verdict: what the curve does, in words.
+    """
+    if not blocks:
         raise BadOption("There is nothing to draw: no replay could be estimated.")
-    ranks = [rank_words(block.first, block.last) for block in replay.blocks]
-    rows = [
-        {"ranks": name, **vars(block)} for name, block in zip(ranks, replay.blocks, strict=True)
-    ]
+    ranks = [rank_words(block["first"], block["last"]) for block in blocks]
+    rows = [{"ranks": name, **block} for name, block in zip(ranks, blocks, strict=True)]
     x = alt.X("ranks:N", sort=ranks, title="ranks", axis=alt.Axis(labelAngle=0))
     tooltip = [
         alt.Tooltip("ranks:N"),
@@ -35,8 +38,8 @@ def replay_chart(replay: Replay) -> alt.LayerChart:
         .encode(x=x, y=alt.Y("predicted:Q", title="")),
     ]
     title = alt.TitleParams(
-        f"The curve {VERDICTS[replay.verdict]}",
-        subtitle=f"root mean square over {replay.replays:,} replays; ticks: what estimates claim",
+        f"The curve {verdict}",
+        subtitle=f"root mean square over {replays:,} replays; ticks: what estimates claim",
         anchor="start",
     )
     chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=layers)

@@ -1,4 +1,4 @@
-"""Places to write to, looked at before the long work starts."""
+"""Indices to write to, looked at before the long work starts."""
 
 import os
 from collections.abc import Iterable

@@ -231,8 +231,7 @@ def like(screen: Screen, file: str, truth: str | None, **options: Any) -> int:
 def replay_report(found: "Replay") -> "Group":
     from rich.console import Group
 
-    from rankdrift.core.words import rank_words
-    from rankdrift.counts.connection import ranges
+    from rankdrift.core.words import ranges, rank_words
     from rankdrift.report.terminal.counts import empty_table, heading, line
     from rankdrift.simulate.replay import VERDICTS
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rankdrift.counts.counts import Segment
+    from rankdrift.core.types import Segment
 
 _JOINERS = "\u200c\u200d"  # ordinary in Persian and Hindi words, though they have no shape
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
@@ -67,3 +68,22 @@ def segment_words(segment: Segment) -> str:
 
 def rank_words(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}–{last}"
+
+
+def ranges(ranks: Iterable[int], most: int = 8) -> str:
+    """Ranks for people: "1–40, 43, 50–60"."""
+    ordered = sorted(set(ranks))
+    runs: list[list[int]] = []
+    for rank in ordered:
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1][1:] = [rank]
+        else:
+            runs.append([rank])
+    words = [_range(run) for run in runs]
+    if len(words) > most:
+        words = [*words[:most], f"and {len(words) - most} more"]
+    return ", ".join(words)
+
+
+def _range(run: Sequence[int]) -> str:
+    return str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}"

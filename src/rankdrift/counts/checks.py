@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankdrift.core.errors import BadCounts
-from rankdrift.counts.tables import DRIFTS, Bools, Comparisons, Held, SmallInts, Table, usable
+from rankdrift.core.types import Bools, SmallInts
+from rankdrift.counts.tables import DRIFTS, Comparisons, Held, Table, usable
 
 if TYPE_CHECKING:
     from rankdrift.counts.counts import Counts

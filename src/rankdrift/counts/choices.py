@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption
-from rankdrift.counts.tables import UNIT, Ints, SmallInts, runs, widen
+from rankdrift.core.types import Ints, SmallInts
+from rankdrift.counts.tables import UNIT, runs, widen
 
 if TYPE_CHECKING:
     from rankdrift.counts.counts import Counts

@@ -1,6 +1,5 @@
 """Which ranks the data can compare at all."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -60,22 +59,3 @@ def connect(winners: NDArray[np.int32], losers: NDArray[np.int32]) -> Connection
     blocks = sorted((tuple(g.tolist()) for g in groups if len(g) > 1), key=lambda b: (-len(b), b))
     alone = sorted(int(g[0]) for g in groups if len(g) == 1)
     return Connection(tuple(blocks), tuple(alone))
-
-
-def ranges(ranks: Iterable[int], most: int = 8) -> str:
-    """Ranks for people: "1–40, 43, 50–60"."""
-    ordered = sorted(set(ranks))
-    runs: list[list[int]] = []
-    for rank in ordered:
-        if runs and rank == runs[-1][-1] + 1:
-            runs[-1][1:] = [rank]
-        else:
-            runs.append([rank])
-    words = [_range(run) for run in runs]
-    if len(words) > most:
-        words = [*words[:most], f"and {len(words) - most} more"]
-    return ", ".join(words)
-
-
-def _range(run: Sequence[int]) -> str:
-    return str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}"

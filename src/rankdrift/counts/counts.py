@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadCounts
+from rankdrift.core.types import Segment, SmallInts
 from rankdrift.counts.checks import check_tables, check_used, plain_values
 from rankdrift.counts.funnel import Funnel
 from rankdrift.counts.tables import (
@@ -29,7 +30,6 @@ from rankdrift.counts.tables import (
     Comparisons,
     Held,
     Pairs,
-    SmallInts,
     fold,
     shorten,
     stack,
@@ -51,7 +51,6 @@ __all__ = [
     "merge",
 ]
 
-Segment = tuple[str | None, ...]
 
 Segmented = TypeVar("Segmented", Pairs, Comparisons, Held, ByRank)
 

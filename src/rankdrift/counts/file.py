@@ -14,18 +14,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankdrift.core.artefacts import COUNTS_KEY, looks_like_propensities
+from rankdrift.core.artefacts import PROPENSITIES_KEY as PROPENSITIES
 from rankdrift.core.errors import BadCounts
 from rankdrift.core.files import cannot_write, replacing
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.reading import read_table
 from rankdrift.counts.schema import FORMAT, table_sql, text
-from rankdrift.propensities.file import KEY as PROPENSITIES
-from rankdrift.propensities.file import looks_like_propensities
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-KEY = "rankdrift"
 _PROPENSITIES = "this file holds propensities, not counts. Read it with Propensities.load."
 
 
@@ -35,7 +34,7 @@ def save(counts: Counts, path: str | os.PathLike[str]) -> None:
 
     meta = json.dumps(metadata(counts), sort_keys=True)
     with replacing(path) as part, duckdb.connect(config={"threads": 1}) as con:
-        options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{KEY}: {text(meta)}}}"
+        options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{COUNTS_KEY}: {text(meta)}}}"
         rows = table_sql(con, counts)
         try:
             con.execute(f"COPY ({rows}) TO {text(str(part))} ({options})")
@@ -90,7 +89,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[DuckDBPyConnection, 
 
 def _stored_metadata(con: DuckDBPyConnection, name: str) -> dict[str, Any]:
     stored = con.sql(f"SELECT key, value FROM parquet_kv_metadata({name})").fetchall()
-    texts = [value for key, value in stored if key == KEY.encode()]
+    texts = [value for key, value in stored if key == COUNTS_KEY.encode()]
     if not texts:
         if any(key == PROPENSITIES.encode() for key, _ in stored):
             raise BadCounts(_PROPENSITIES)

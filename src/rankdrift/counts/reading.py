@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadCounts, Remark, did_you_mean
-from rankdrift.counts.counts import ByRank, Comparisons, Counts, Held, Pairs, Segment
+from rankdrift.core.types import Segment
+from rankdrift.counts.counts import ByRank, Comparisons, Counts, Held, Pairs
 from rankdrift.counts.funnel import INPUT, USED, Dropped, Funnel, Used
 from rankdrift.counts.schema import MARK, OF_PLAN, SEGMENT, TYPES, Told, quoted, text
 from rankdrift.counts.tables import spell_out

@@ -13,7 +13,8 @@ from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.counts.tables import Comparisons, Held, Pairs, cut, fold, shorten, stack
 
 if TYPE_CHECKING:
-    from rankdrift.counts.counts import Counts, Segment
+    from rankdrift.core.types import Segment
+    from rankdrift.counts.counts import Counts
 
 Tables = dict[str, Any]
 """Tables of Counts by name."""

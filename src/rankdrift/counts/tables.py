@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadCounts
+from rankdrift.core.types import Bools, Ints, SmallInts
 from rankdrift.counts.funnel import Used
 
 UNIT = 2**32
@@ -18,9 +19,6 @@ UNIT = 2**32
 DRIFTS = ("unknown", "up, short", "up, long", "down, short", "down, long")
 """Did the doc move up or down over its appearances, and were they an hour apart or more?"""
 
-Ints = NDArray[np.int64]
-SmallInts = NDArray[np.int32]
-Bools = NDArray[np.bool_]
 
 _CHUNK = 1 << 18  # pairs turned into comparisons at a time
 _TOO_MANY = 2.0**62

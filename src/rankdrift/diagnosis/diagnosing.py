@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankdrift.core.errors import NotIdentified, RankdriftError
-from rankdrift.counts.connection import connection, ranges
+from rankdrift.core.words import ranges
+from rankdrift.counts.connection import connection
 from rankdrift.counts.counts import Counts
-from rankdrift.estimation.agreement import agreement, hotelling
+from rankdrift.diagnosis.agreement import LIKELY, MATTERS, SURE, segments_words
 from rankdrift.estimation.curves import Curve, Part
 from rankdrift.estimation.fitting import Fitted, Options, fit, supported_ranks
+from rankdrift.estimation.hotelling import agreement, hotelling
 from rankdrift.estimation.likelihood import shares
 from rankdrift.estimation.newton import maximise
-from rankdrift.methods.distance import LIKELY, MATTERS, SURE, segments_words
 
 if TYPE_CHECKING:
     from rankdrift.charts.curve import Figure

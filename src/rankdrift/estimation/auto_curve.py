@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdrift.core.types import Floats
 from rankdrift.estimation.curves import Curve, Part
-from rankdrift.estimation.laplacian import Floats
 from rankdrift.estimation.newton import Fit, maximise
 
 if TYPE_CHECKING:

@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rankdrift.core.errors import NotConverged
+from rankdrift.core.types import Floats
 from rankdrift.estimation.jackknife import leave_out
-from rankdrift.estimation.laplacian import Floats
 from rankdrift.estimation.likelihood import Likelihood, is_plain, shares
 from rankdrift.estimation.newton import Fit, maximise
-from rankdrift.propensities.propensities import t_quantile
 
 # So much of log L may be left to gain for a bootstrap sample: far below the noise that it is.
 GAIN = 1e-6
@@ -188,28 +187,6 @@ def _refitted(fit: Fit, weight: Floats, otherwise: Floats) -> Floats:
         return maximise(fit.likelihood.reweighted(weight), fit.basis, fit.phi).phi
     except NotConverged:
         return otherwise
-
-
-def simultaneous_quantile(
-    deviations: Floats, errors: Floats, level: float, df: float, seed: int = 0, draws: int = 20_000
-) -> float:
-    """How many standard errors cover the whole curve at once.
-
-    `deviations` (R, F) times independent standard normals has the covariance of the curve.
-    """
-    rng = np.random.default_rng(seed)
-    seen = errors > 0
-    alone = t_quantile(level, df)
-    if not seen.any():
-        return alone
-    scaled = deviations[seen] / errors[seen, None]
-    largest = np.concatenate([
-        np.abs(rng.standard_normal((1_000, scaled.shape[1])) @ scaled.T).max(axis=1)
-        for _ in range(draws // 1_000)
-    ])  # fmt: skip
-    if np.isfinite(df):
-        largest /= np.sqrt(rng.chisquare(df, size=len(largest)) / df)
-    return max(alone, float(np.quantile(largest, level)))  # drawn, so it may fall just short
 
 
 def parts_of(covariance: Floats) -> Floats:

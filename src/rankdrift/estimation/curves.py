@@ -10,12 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, did_you_mean
-
-Floats = NDArray[np.float64]
-Ranks = NDArray[np.int32]
+from rankdrift.core.types import Floats, Ranks
 
 PAPER_KNOTS = (1, 2, 4, 8, 20, 50, 100, 200, 300, 500)
 

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NotConverged, NotIdentified, NoUsablePairs, Remark
+from rankdrift.core.types import Floats, Ranks
 from rankdrift.core.version import __version__
-from rankdrift.counts.connection import connect, ranges
+from rankdrift.core.words import ranges
+from rankdrift.counts.connection import connect
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.covariance import (
     bootstrap,
@@ -23,8 +25,7 @@ from rankdrift.estimation.covariance import (
 )
 from rankdrift.estimation.curves import Curve
 from rankdrift.estimation.curves import curve as parse_curve
-from rankdrift.estimation.laplacian import Floats
-from rankdrift.estimation.likelihood import Likelihood, Ranks, likelihood
+from rankdrift.estimation.likelihood import Likelihood, likelihood
 from rankdrift.estimation.newton import Fit, maximise
 from rankdrift.propensities.propensities import Propensities, all_curves
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.estimation.laplacian import Floats
+from rankdrift.core.types import Floats
 
 # Of the first error, measured by the whole, this share may be left.
 LEFT = 1e-12

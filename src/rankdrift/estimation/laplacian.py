@@ -12,10 +12,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from rankdrift.core.types import Floats, Indices
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdrift.core.types import Floats, Indices, Ranks
 from rankdrift.counts.counts import UNIT, Counts
 from rankdrift.estimation.laplacian import (
     Cells,
     Edges,
-    Floats,
-    Indices,
     both_halves,
     grounded,
     laplacian,
@@ -33,7 +32,6 @@ from rankdrift.estimation.laplacian import (
     same_ranks,
 )
 
-Ranks = NDArray[np.int32]
 Codes = NDArray[np.int32]
 
 LARGEST = 700.0  # theta whose exp, and that of −theta, is a double; a fit gives up at 500

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from rankdrift.core.errors import NotConverged
-from rankdrift.counts.connection import ranges
-from rankdrift.estimation.laplacian import Floats
+from rankdrift.core.types import Floats
+from rankdrift.core.words import ranges
 from rankdrift.estimation.likelihood import Likelihood, Point, is_plain
 
 STEPS = 60

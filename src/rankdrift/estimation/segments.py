@@ -1,33 +1,16 @@
 """A curve for each segment, a pooled one, one in between, and whether segments differ at all."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rankdrift.core.errors import BadOption, NotIdentified, RankdriftError, did_you_mean
+from rankdrift.core.types import Segment
 from rankdrift.counts.counts import Counts
-from rankdrift.propensities.propensities import Propensities, Segment
+from rankdrift.propensities.propensities import Difference, Propensities
 
 if TYPE_CHECKING:
     from rankdrift.estimation.fitting import Fitted, Options
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Do segments differ? `statistic` is F with `df` and `df_error` if they do not.
-
-    Where there are more segments than a quarter of the query buckets, the test is of those with
-    the most clicks. `spread` is the standard deviation of log p between segments, over and above
-    noise, at a typical rank; `left_out` are segments without an estimate of their own, with the
-    reason.
-    """
-
-    statistic: float
-    df: float
-    p_value: float
-    spread: float
-    left_out: dict[Segment, str]
-    df_error: float | None = None
 
 
 def estimate_by(counts: Counts, by: tuple[str, ...], options: "Options") -> Propensities:
@@ -77,7 +60,7 @@ def _test(
     fits: Mapping[Segment, "Fitted"], reference: int
 ) -> tuple[float, float, float | None, float]:
     """F, its degrees of freedom and p of all segments having one curve."""
-    from rankdrift.estimation.agreement import agreement
+    from rankdrift.estimation.hotelling import agreement
 
     by_size = sorted(fits.values(), key=lambda one: -one.likelihood.weight)
     most = 1 + max((len(one.likelihood.touched) for one in by_size), default=0) // 4

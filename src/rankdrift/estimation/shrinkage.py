@@ -11,11 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rankdrift.estimation.agreement import MOST_RANKS, anchors
+from rankdrift.core.types import Floats, Ranks, Segment
 from rankdrift.estimation.covariance import parts_of
-from rankdrift.estimation.laplacian import Floats
-from rankdrift.estimation.likelihood import Ranks
-from rankdrift.propensities.propensities import Propensities, Segment
+from rankdrift.estimation.hotelling import MOST_RANKS, anchors
+from rankdrift.propensities.propensities import Propensities
 
 # Before the segments are looked at the size is half Cauchy with this scale: slopes of log p on log
 # rank, some 0.5 to 1, differ by a few tenths, and more if the segments say so. Of 0.2, 0.3, 0.4 and

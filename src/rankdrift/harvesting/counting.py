@@ -17,6 +17,7 @@ from rankdrift.counts.file import read_metadata
 from rankdrift.counts.funnel import Funnel, waterfall
 from rankdrift.counts.reading import read_table
 from rankdrift.counts.schema import FORMAT, Told
+from rankdrift.harvesting.plan import harvest_plan
 from rankdrift.log.engines.engine import Day, Days, Engine, PartByPart, Progress
 from rankdrift.log.log import Log
 from rankdrift.log.probe import probe
@@ -80,7 +81,7 @@ def _run_days(
 ) -> Counts:
     """Pairs are found one day at a time, which the processor's caches hold, and counted many days
     at a time, which memory holds."""
-    rows, whole = sum(day.rows for day in days.all), planner.plan()
+    rows, whole = sum(day.rows for day in days.all), harvest_plan(planner)
     done, pairs, waiting, first, together = 0, 0, 0, True, False
     for day in days.all:
         if waiting > MANY:
@@ -91,7 +92,7 @@ def _run_days(
             progress.piece(done / rows, (done + day.rows) / rows)
         source, prune = days.part(day)
         part = planner.but(source=source, prune=prune, day=day.day, pairs_before=pairs)
-        engine.run_part(part.plan(), first, progress)
+        engine.run_part(harvest_plan(part), first, progress)
         first = False
         [(pairs, waiting)] = engine.query(
             "SELECT pairs, pairs + cells FROM (SELECT count(*) AS pairs FROM rd_plan.known),"
@@ -172,7 +173,7 @@ def check_sizes(buckets: int, max_shown: int) -> None:
 
 
 def _run(log: Log, planner: Planner, fingerprint: str | None, progress: Progress | None) -> Counts:
-    return _counts(log, planner, fingerprint, log.engine.run(planner.plan(), progress))
+    return _counts(log, planner, fingerprint, log.engine.run(harvest_plan(planner), progress))
 
 
 def _counts(log: Log, planner: Planner, fingerprint: str | None, connection: Any) -> Counts:

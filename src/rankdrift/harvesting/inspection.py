@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankdrift.counts.connection import Connection, connection, ranges
+from rankdrift.core.words import ranges
+from rankdrift.counts.connection import Connection, connection
 from rankdrift.counts.counts import Counts
 from rankdrift.harvesting.counting import BUCKETS, MAX_SHOWN, count
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.log.probe import probe
+from rankdrift.log.sql.rows import rows_query
 
 if TYPE_CHECKING:
     from rankdrift.charts.curve import Figure
@@ -114,9 +116,10 @@ def _sizes(log: Log, counts: Counts) -> dict[str, int | str | None]:
     days = (f"count(DISTINCT {day})", f"min({day})", f"max({day})")
     n_days, first, last = days if log.roles.day else ("NULL",) * 3
     found = log.engine.query(
-        planner.rows_query(
+        rows_query(
+            planner,
             f"SELECT {searches}, approx_count_distinct({query}), approx_count_distinct(doc),"
-            f" {n_days}, {first}, {last} FROM rows_shown WHERE ok"
+            f" {n_days}, {first}, {last} FROM rows_shown WHERE ok",
         )
     )[0]
     names = ("searches", "queries", "docs", "days", "first_day", "last_day")

@@ -14,6 +14,7 @@ from rankdrift.core.dialects import dialect as find_dialect
 from rankdrift.core.errors import BadCounts, BadOption, MissingColumns, did_you_mean
 from rankdrift.counts.counts import Counts
 from rankdrift.harvesting.counting import BUCKETS, MAX_SHOWN, check_sizes, counts_of
+from rankdrift.harvesting.plan import harvest_plan
 from rankdrift.log.columns import KINDS, NEEDED, Column, Roles, resolve
 from rankdrift.log.log import Log, describe, names_of, read_config, read_log, rules_of
 from rankdrift.log.sql.plan import Plan, Planner, Step
@@ -72,7 +73,7 @@ def warehouse_sql(
         "marked": True,
         "options": describe(roles, rules, columns),
     }
-    return _with_meta(planner.plan(), meta, planner).as_query()
+    return _with_meta(harvest_plan(planner), meta, planner).as_query()
 
 
 def _with_meta(plan: Plan, meta: Mapping[str, Any], planner: Planner) -> Plan:

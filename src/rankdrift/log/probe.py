@@ -3,6 +3,7 @@
 from rankdrift.core.errors import BadLog
 from rankdrift.log.columns import guess
 from rankdrift.log.log import Log
+from rankdrift.log.sql.rows import rows_query
 
 SAMPLE = 50_000
 # Ranks repeat within a search by mistake now and then; where they restart on every page, most
@@ -75,7 +76,7 @@ def _look_at_searches(log: Log) -> list[str]:
         f"coalesce(sum({each}), 0)" for each in ("several", "sharing", "shown", "copies", "twice")
     )
     searches, repeated, rows, copies, twice = log.engine.query(
-        log.planner().rows_query(f"SELECT {sums} FROM ({by_search}) AS rd_searches")
+        rows_query(log.planner(), f"SELECT {sums} FROM ({by_search}) AS rd_searches")
     )[0]
     remarks = []
     if copies > _OFTEN * rows and not log.rules.dedupe:

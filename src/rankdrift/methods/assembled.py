@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import NotIdentified
+from rankdrift.core.types import Floats
 from rankdrift.core.version import __version__
-from rankdrift.counts.connection import ranges
+from rankdrift.core.words import ranges
 from rankdrift.propensities.propensities import Propensities
-
-Floats = NDArray[np.float64]
 
 # Fewer clicks at a rank than this, or in fewer buckets, and its interval is not to be taken at its
 # word.

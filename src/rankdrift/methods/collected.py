@@ -21,7 +21,7 @@ from rankdrift.log.probe import probe
 from rankdrift.log.sql import rows as row_steps
 from rankdrift.log.sql import values as reading
 from rankdrift.log.sql.plan import Plan, Planner, Step
-from rankdrift.log.sql.rows import FATES
+from rankdrift.log.sql.rows import FATES, rows_query
 from rankdrift.methods.strata import Strata
 
 Counted = NDArray[np.int64]
@@ -154,7 +154,7 @@ def _refuse_rank_zero(log: Log, planner: Planner) -> None:
         return
     zero = FATES["rank_zero"]
     found = log.engine.query(
-        planner.rows_query(f"SELECT count(*) FROM rows_shown WHERE rank = 0 AND fate = {zero}")
+        rows_query(planner, f"SELECT count(*) FROM rows_shown WHERE rank = 0 AND fate = {zero}")
     )[0][0]
     if found:
         raise BadLog(

@@ -16,12 +16,14 @@ from rankdrift.core.errors import (
     RankdriftError,
     did_you_mean,
 )
+from rankdrift.core.types import Floats
 from rankdrift.counts.counts import Counts
 from rankdrift.harvesting.counting import harvest
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.methods.distance import AGREE, Distance, Estimate, measure
-from rankdrift.propensities.propensities import Floats, Propensities, check_level
+from rankdrift.propensities.intervals import check_level
+from rankdrift.propensities.propensities import Propensities
 
 if TYPE_CHECKING:
     from rankdrift.charts.curve import Figure

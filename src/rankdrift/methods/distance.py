@@ -1,16 +1,17 @@
 """Two estimates of one curve that differ: how far, how surely, and what that usually means; and
 curves of segments, which may."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.counts.connection import ranges
-from rankdrift.propensities.propensities import Floats, Propensities, t_quantile
+from rankdrift.core.types import Floats
+from rankdrift.core.words import ranges
+from rankdrift.diagnosis.agreement import block_weights, percent
+from rankdrift.propensities.intervals import t_quantile
+from rankdrift.propensities.propensities import Propensities
 
 AGREE, DIFFER, UNSURE = "agree", "differ", "cannot tell"
 THIN = (
@@ -19,18 +20,10 @@ THIN = (
 )
 # Where the mean difference is not known better than to this factor, agreement says little.
 TOO_WIDE = np.log(1.2)
-# Ranks are compared in blocks: a single rank has too few clicks to accuse a method by.
-BLOCKS = (2, 3, 6, 11, 21, 51, 101, 201, 501)
 
 DRIFT = ("drift", "all-pairs", "pivot-one", "adjacent-chain")
 # Methods that take a pair's relevance to be the same wherever it is shown.
 SAME_RELEVANCE = {*DRIFT, "em-pairs"}
-# Below this, a difference at a typical rank would be told as 0.0%.
-NOTHING = 0.0005
-# A difference must be both beyond chance and large enough to matter.
-SURE = 0.001
-LIKELY = 0.01
-MATTERS = 0.10
 
 
 @dataclass(frozen=True)
@@ -103,9 +96,9 @@ def measure(a: Estimate, b: Estimate, level: float) -> Distance | None:
         deviations, df = together
         error = float(np.sqrt(((weight @ deviations) ** 2).sum()))
         reach = t_quantile(level, df) * error
-        low, high = _percent(mean - reach), _percent(mean + reach)
+        low, high = percent(mean - reach), percent(mean + reach)
         half = (1 + level) / 2  # two chances to differ, each with half the risk of being wrong
-        block = _block_weights(shared, weight)
+        block = block_weights(shared, weight)
         outside = _outside(block @ apart, block @ deviations, half, df)
         differs = "; ".join(ranges(shared[of > 0].tolist()) for of in block[outside])
         if outside.any() or abs(mean) > t_quantile(half, df) * error:
@@ -113,8 +106,8 @@ def measure(a: Estimate, b: Estimate, level: float) -> Distance | None:
         elif abs(mean) <= reach <= TOO_WIDE:
             verdict = AGREE
     return Distance(
-        a.name, b.name, unit, ranges(shared.tolist()), _percent(mean), low, high,
-        _percent(float(apart[worst])), int(shared[worst]), verdict, differs,
+        a.name, b.name, unit, ranges(shared.tolist()), percent(mean), low, high,
+        percent(float(apart[worst])), int(shared[worst]), verdict, differs,
         THIN if thin else meaning(a, b, mean, verdict),
     )  # fmt: skip
 
@@ -124,20 +117,8 @@ def _known(estimate: Estimate) -> NDArray[np.bool_]:
     return np.asarray(curve.supported | (curve.ranks == curve.reference))
 
 
-def _percent(log: float) -> float:
-    return 100 * float(np.expm1(log))
-
-
-def _block_weights(ranks: NDArray[np.int32], weight: Floats) -> Floats:
-    """(B, R): the weights of the ranks within each block that has any."""
-    of = np.searchsorted(BLOCKS, ranks, side="right")
-    table = np.where(np.unique(of)[:, None] == of, weight, 0.0)
-    table = table[table.any(axis=1)]
-    return np.asarray(table / table.sum(axis=1, keepdims=True))
-
-
 def _outside(apart: Floats, deviations: Floats, level: float, df: float) -> NDArray[np.bool_]:
-    from rankdrift.estimation.covariance import simultaneous_quantile
+    from rankdrift.propensities.intervals import simultaneous_quantile
 
     error = np.sqrt((deviations**2).sum(axis=1))
     if not error.any():
@@ -184,59 +165,6 @@ def _drawn(a: Estimate, b: Estimate) -> tuple[Floats, Floats] | None:
 
 
 # -- segments --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Apart:
-    """The block of ranks where curves are furthest apart for what their errors are, and by how much
-    the highest is above the lowest there."""
-
-    ranks: str
-    percent: float
-
-
-def furthest_apart(curves: Sequence[Propensities]) -> Apart | None:
-    """None where clicks tell of no rank that all have. Errors are taken for independent."""
-    shared = reduce(np.intersect1d, (curve.ranks for curve in curves))
-    at = [(curve, np.searchsorted(curve.ranks, shared)) for curve in curves]
-    clicks = np.sum([curve.clicks[place] for curve, place in at], axis=0)
-    block = _block_weights(shared, np.where(shared == curves[0].reference, 0.0, clicks))
-    if not len(block):
-        return None
-    log_p = np.stack([block @ curve.log_p[place] for curve, place in at])
-    noise = np.stack([((block @ c.deviations[place]) ** 2).sum(axis=1) for c, place in at])
-    each = np.arange(len(block))
-    high, low = log_p.argmax(axis=0), log_p.argmin(axis=0)
-    gap = log_p[high, each] - log_p[low, each]
-    error = np.sqrt(noise[high, each] + noise[low, each])
-    worst = int((gap / np.maximum(error, 1e-300)).argmax())
-    return Apart(ranges(shared[block[worst] > 0].tolist()), _percent(float(gap[worst])))
-
-
-def segments_words(p: Propensities) -> str:
-    """Have all segments one curve? Nothing where that was not asked. Names no segment."""
-    test = p.difference
-    if test is None:
-        return ""
-    told = f"(p = {test.p_value:.2g})"
-    if test.p_value >= LIKELY:
-        return f"Segments differ by no more than chance explains {told}."
-    little = ", but little" if test.spread <= MATTERS / 2 else ""
-    sure = "differ" if test.p_value < SURE else "may differ, though that is not sure"
-    return f"Segments {sure} {told}{little}: {_how_far(p, test.spread)}."
-
-
-def _how_far(p: Propensities, spread: float) -> str:
-    if spread >= NOTHING:
-        return f"beyond noise by {np.expm1(spread):.1%} at a typical rank"
-    curves = list(p.by_segment.values())
-    apart = furthest_apart(curves) if len(curves) > 1 else None
-    if apart is None:
-        return "at a typical rank by no more than noise"
-    return (
-        f"at a typical rank by no more than noise, most at ranks {apart.ranks}, where the highest "
-        f"is {apart.percent:.1f}% above the lowest"
-    )
 
 
 # -- in words --------------------------------------------------------------------------------------

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NoUsablePairs
+from rankdrift.core.types import Floats, Indices
 from rankdrift.harvesting.counting import BUCKETS
 from rankdrift.methods.assembled import ENOUGH_CLICKS, About, Evidence, finish, place_of
 from rankdrift.methods.click_rates import NO_CLICKS
-from rankdrift.methods.strata import Floats, Places, not_converged, solve_factor
+from rankdrift.methods.strata import not_converged, solve_factor
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.ranker import library
@@ -62,9 +63,9 @@ class Options:
 class _Rows:
     """Rows as EM sees them: rank (N,) index into the ranks in use, click (N,), bucket (N,)."""
 
-    rank: Places
+    rank: Indices
     click: NDArray[np.bool_]
-    bucket: Places
+    bucket: Indices
     ranks: int
 
 

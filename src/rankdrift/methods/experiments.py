@@ -13,7 +13,8 @@ from rankdrift.core.errors import (
     NoUsablePairs,
     did_you_mean,
 )
-from rankdrift.counts.connection import connect, ranges
+from rankdrift.core.words import ranges
+from rankdrift.counts.connection import connect
 from rankdrift.harvesting.counting import BUCKETS
 from rankdrift.harvesting.pairs import bucket_sql
 from rankdrift.log.engines.engine import Progress

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NotIdentified
-from rankdrift.counts.connection import connect, ranges
+from rankdrift.core.types import Floats
+from rankdrift.core.words import ranges
+from rankdrift.counts.connection import connect
 from rankdrift.methods.assembled import About, Evidence, assemble, place_of
 from rankdrift.methods.interventions import Interventions
 from rankdrift.methods.strata import Strata, climb, leave_out_buckets
-from rankdrift.propensities.propensities import Floats, Propensities
+from rankdrift.propensities.propensities import Propensities
 
 NEVER = "no pair was shown both there and at {}"
 ONE_SIDE = "pairs shown both there and at {} were clicked in fewer than two buckets on one side"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NoUsablePairs
+from rankdrift.core.types import Floats
 from rankdrift.harvesting import pairs as pair_steps
 from rankdrift.harvesting.counting import BUCKETS
 from rankdrift.harvesting.pairs import bucket_sql, same_pair
@@ -19,8 +20,6 @@ from rankdrift.log.log import Log
 from rankdrift.log.sql import rows as row_steps
 from rankdrift.log.sql.plan import Planner, Step
 from rankdrift.methods.collected import collect
-
-Floats = NDArray[np.float64]
 
 MAX_RANK = 10
 DEEPEST = 100  # ranks; the sets are two for each two ranks

@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NotIdentified
+from rankdrift.core.types import Floats
 from rankdrift.counts.counts import Counts
-from rankdrift.propensities.propensities import Interval, check_level, t_quantile
-
-Floats = NDArray[np.float64]
+from rankdrift.propensities.intervals import Interval, check_level, t_quantile
 
 # Fewer clicks than this at a rank, and the ratio is noise.
 ENOUGH_CLICKS = 10

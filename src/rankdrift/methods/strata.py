@@ -18,9 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import NotConverged
-
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
+from rankdrift.core.types import Floats, Indices
 
 STEPS = 200
 # What the log-likelihood may still gain, in all; and the largest change of log p by one EM step.
@@ -44,9 +42,9 @@ class Strata:
     """
 
     ranks: NDArray[np.int32]
-    stratum: Places
-    rank: Places
-    bucket: Places
+    stratum: Indices
+    rank: Indices
+    bucket: Indices
     clicks: Floats
     misses: Floats
     buckets: int
@@ -245,7 +243,7 @@ def _solve_relevance(cells: Strata, log_p: Floats) -> tuple[Floats, NDArray[np.b
 
 
 def solve_factor(
-    group: Places, many: int, log_other: Floats, clicks: Floats, misses: Floats
+    group: Indices, many: int, log_other: Floats, clicks: Floats, misses: Floats
 ) -> Floats:
     """log of the factor f (many,) of each group's chances of a click, f times `other`:
 

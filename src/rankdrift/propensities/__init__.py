@@ -1,5 +1,6 @@
 """Propensities: a curve with its errors; every estimator returns exactly this."""
 
-from rankdrift.propensities.propensities import Interval, Propensities
+from rankdrift.propensities.intervals import Interval
+from rankdrift.propensities.propensities import Propensities
 
 __all__ = ["Interval", "Propensities"]

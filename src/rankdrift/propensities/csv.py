@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from rankdrift.core.artefacts import PROPENSITIES_COLUMNS
 from rankdrift.core.errors import BadPropensities, did_you_mean
 from rankdrift.core.files import replacing
-from rankdrift.propensities.propensities import Propensities, Segment
+from rankdrift.core.types import Segment
+from rankdrift.propensities.propensities import Propensities
 
-COLUMNS = tuple("segment rank propensity low high std_error pairs clicks supported".split())
 NONE = "(none)"
 _YES_NO = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False, "": True}
 
@@ -106,10 +107,13 @@ class _Row:
 def _check_columns(found: Sequence[str]) -> None:
     missing = [name for name in ("rank", "propensity") if name not in found]
     if missing:
+        optional = (
+            c for c in (*PROPENSITIES_COLUMNS, "pooling") if c not in ("rank", "propensity")
+        )
         raise BadPropensities(
             f"it has no column {' and no column '.join(missing)}."
             f"{did_you_mean(missing[0], found)} It must have rank and propensity, and may have "
-            f"{', '.join(c for c in (*COLUMNS, 'pooling') if c not in ('rank', 'propensity'))}."
+            f"{', '.join([*optional, 'pooling'])}."
         )
 
 

@@ -17,8 +17,9 @@ from rankdrift.core.dialects import Dialect
 from rankdrift.core.dialects import dialect as find_dialect
 from rankdrift.core.errors import BadOption, NotIdentified, did_you_mean
 from rankdrift.core.files import write_text
-from rankdrift.counts.connection import ranges
-from rankdrift.propensities.propensities import Propensities, Segment
+from rankdrift.core.types import Segment
+from rankdrift.core.words import ranges
+from rankdrift.propensities.propensities import Propensities
 
 
 def ultra_ipw(p: Propensities, clip: float | None = None) -> dict[str, list[float]]:

@@ -19,13 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdrift.core.artefacts import PROPENSITIES_KEY, PROPENSITIES_KIND
 from rankdrift.core.errors import BadOption, BadPropensities, RankdriftError, did_you_mean
 from rankdrift.core.files import cannot_write, replacing, write_text
-from rankdrift.propensities.csv import COLUMNS, read_csv, write_csv
-from rankdrift.propensities.propensities import Floats, Propensities, all_curves, check_level
+from rankdrift.core.types import Floats
+from rankdrift.propensities.csv import read_csv, write_csv
+from rankdrift.propensities.intervals import check_level
+from rankdrift.propensities.propensities import Propensities, all_curves
 from rankdrift.propensities.table import (
     FORMAT,
-    KIND,
     about_all,
     about_each,
     assemble,
@@ -34,7 +36,6 @@ from rankdrift.propensities.table import (
     table,
 )
 
-KEY = "rankdrift_propensities"
 ENDINGS = (".json", ".parquet", ".csv")
 
 
@@ -97,17 +98,8 @@ def _ending(path: str | os.PathLike[str]) -> str:
     return ending
 
 
-def looks_like_propensities(path: str | os.PathLike[str]) -> bool:
-    """Whether a text file begins as `save` begins JSON and CSV; nothing more of it is read."""
-    with open(path, "rb") as file:
-        start = file.read(1000)
-    return start.startswith(",".join(COLUMNS).encode()) or (
-        start.startswith(b"{") and json.dumps(KIND).encode() in start
-    )
-
-
 def _check_meta(meta: Any) -> dict[str, Any]:
-    if not isinstance(meta, dict) or meta.get("kind") != KIND:
+    if not isinstance(meta, dict) or meta.get("kind") != PROPENSITIES_KIND:
         raise BadPropensities("this is not a file of propensities. Give one that `save` wrote.")
     number = meta.get("format")
     if not isinstance(number, int) or number < 1:
@@ -215,7 +207,9 @@ def _save_parquet(
                 SELECT row, list(coalesce(value, 'nan') ORDER BY place) AS deviations
                 FROM rankdrift_cells GROUP BY row
             ) USING (row) ORDER BY row"""
-        options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{KEY}: {_text(meta)}}}"
+        options = (
+            f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{PROPENSITIES_KEY}: {_text(meta)}}}"
+        )
         try:
             con.execute(f"COPY ({query}) TO {_text(str(part))} ({options})")
         except duckdb.Error as error:
@@ -231,10 +225,10 @@ def _load_parquet(file: Path) -> Propensities:
         with duckdb.connect(config={"threads": 1}) as con:
             stored = con.sql(f"SELECT key, value FROM parquet_kv_metadata({name})").fetchall()
             texts = {bytes(key).decode(): value for key, value in stored}
-            if KEY not in texts:
+            if PROPENSITIES_KEY not in texts:
                 what = "counts: estimate from them" if "rankdrift" in texts else "something else"
                 raise NoPropensities(f"this Parquet file holds no propensities but {what}.")
-            meta = _check_meta(json.loads(texts[KEY]))
+            meta = _check_meta(json.loads(texts[PROPENSITIES_KEY]))
             found = con.sql(f"""
                 SELECT rank AS ranks, log_p, deviations, pairs, clicks, supported
                 FROM read_parquet({name}, hive_partitioning = false)""").fetchnumpy()

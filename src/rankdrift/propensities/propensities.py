@@ -10,25 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdrift.core.errors import BadOption, NotIdentified
+from rankdrift.core.types import Floats, Segment
+from rankdrift.propensities.intervals import Interval, check_level, t_quantile
 
 if TYPE_CHECKING:
     import os
 
     from rankdrift.charts.curve import Figure
-    from rankdrift.estimation.segments import Difference
-
-Floats = NDArray[np.float64]
-Segment = tuple[str | None, ...]
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A propensity, or a ratio of two, with its interval."""
-
-    value: float
-    low: float
-    high: float
-    level: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +78,7 @@ class Propensities:
         place = np.minimum(np.searchsorted(self.ranks, wanted), len(self.ranks) - 1)
         missing = np.unique(wanted[self.ranks[place] != wanted])
         if len(missing):
-            from rankdrift.counts.connection import ranges
+            from rankdrift.core.words import ranges
 
             raise NotIdentified(
                 f"There is no propensity for rank {ranges(missing.tolist())}; the curve covers "
@@ -136,7 +124,7 @@ class Propensities:
         error = self.std_error
         reach = t_quantile(level, self.df)
         if simultaneous and error.any():
-            from rankdrift.estimation.covariance import simultaneous_quantile
+            from rankdrift.propensities.intervals import simultaneous_quantile
 
             reach = simultaneous_quantile(self.deviations, error, level, self.df)
         return np.exp(self.log_p - reach * error), np.exp(self.log_p + reach * error)
@@ -261,22 +249,26 @@ class Propensities:
         return html(self)
 
 
-def check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise BadOption(f"level must lie between 0 and 1 (0.95 for 95%), not {level}.")
-
-
-def t_quantile(level: float, df: float) -> float:
-    """How many standard errors to either side."""
-    from scipy.special import ndtri, stdtrit
-
-    check_level(level)
-    at = (1 + level) / 2
-    return float(ndtri(at) if not np.isfinite(df) else stdtrit(df, at))
-
-
 def all_curves(p: Propensities) -> Iterable[tuple[str, Segment, Propensities]]:
     """(pooling, segment, curve) of everything in it."""
     yield "all", (), p
     yield from (("own", s, c) for s, c in p.by_segment.items())
     yield from (("leaning", s, c) for s, c in p.leaning.items())
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Do segments differ? `statistic` is F with `df` and `df_error` if they do not.
+
+    Where there are more segments than a quarter of the query buckets, the test is of those with
+    the most clicks. `spread` is the standard deviation of log p between segments, over and above
+    noise, at a typical rank; `left_out` are segments without an estimate of their own, with the
+    reason.
+    """
+
+    statistic: float
+    df: float
+    p_value: float
+    spread: float
+    left_out: dict[Segment, str]
+    df_error: float | None = None

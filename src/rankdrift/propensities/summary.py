@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankdrift.core.errors import NotIdentified
-from rankdrift.counts.connection import ranges
+from rankdrift.core.words import ranges
 from rankdrift.propensities.csv import label
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.table import table

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdrift.core.artefacts import PROPENSITIES_COLUMNS, PROPENSITIES_KIND
 from rankdrift.core.errors import BadPropensities
-from rankdrift.propensities.csv import COLUMNS, label
-from rankdrift.propensities.propensities import Propensities, Segment, all_curves, check_level
+from rankdrift.core.types import Segment
+from rankdrift.propensities.csv import label
+from rankdrift.propensities.intervals import check_level
+from rankdrift.propensities.propensities import Propensities, all_curves
 
 FORMAT = 1
-KIND = "rankdrift propensities"
 _PLAIN = ("reference", "method", "errors", "log_likelihood", "parameters")
 _ARRAYS = ("ranks", "log_p", "deviations", "pairs", "clicks", "supported")
 
@@ -25,7 +27,7 @@ _ARRAYS = ("ranks", "log_p", "deviations", "pairs", "clicks", "supported")
 def table(p: Propensities, level: float = 0.95, simultaneous: bool = False) -> dict[str, list[Any]]:
     """Columns of plain values; low, high and std_error (of the log) are None without errors."""
     check_level(level)
-    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    columns: dict[str, list[Any]] = {name: [] for name in PROPENSITIES_COLUMNS}
     if _segmented(p):
         columns["pooling"] = []
     for pooling, segment, curve in all_curves(p):
@@ -86,7 +88,7 @@ def about_all(p: Propensities, level: float, simultaneous: bool = False) -> dict
         left_out = [[list(segment), why] for segment, why in p.difference.left_out.items()]
         difference = {**_plain(vars(p.difference)), "left_out": left_out}
     return {
-        "kind": KIND,
+        "kind": PROPENSITIES_KIND,
         "format": FORMAT,
         "version": __version__,
         "level": level,
@@ -126,7 +128,7 @@ def _plain(value: Any) -> Any:
 
 def assemble(meta: Mapping[str, Any], arrays: Iterable[Mapping[str, Any]]) -> Propensities:
     """The propensities of plain values `meta` and each curve's arrays."""
-    from rankdrift.estimation.segments import Difference
+    from rankdrift.propensities.propensities import Difference
 
     difference = None
     if meta["difference"]:

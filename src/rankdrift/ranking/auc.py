@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdrift.core.errors import BadOption
-from rankdrift.propensities.propensities import Floats
+from rankdrift.core.types import Floats
 
 
 @dataclass(frozen=True)

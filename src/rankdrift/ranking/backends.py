@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rankdrift.core.errors import BadOption
-from rankdrift.propensities.propensities import Floats
+from rankdrift.core.types import Floats
 from rankdrift.ranking.gains import ideal_dcg
 from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.ranker import library, plain_names, xgboost_types

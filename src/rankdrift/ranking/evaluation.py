@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadLog, BadOption, did_you_mean
+from rankdrift.core.types import Floats
 from rankdrift.log.log import Log
-from rankdrift.propensities.propensities import Floats, Propensities
+from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.auc import Sorted, draw, sort
 from rankdrift.ranking.comparison import AtRank, Comparison, Improvement, Measure
 from rankdrift.ranking.gains import Beyond, as_propensities, fingerprint, weigh

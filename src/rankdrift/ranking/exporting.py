@@ -17,8 +17,9 @@ from rankdrift.core.database import connect
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.core.files import replacing, write_text
+from rankdrift.core.types import Floats
 from rankdrift.log.log import Log
-from rankdrift.propensities.propensities import Floats, Propensities
+from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.backends import Lists, labels, lightgbm_params, xgboost_params
 from rankdrift.ranking.gains import Beyond, as_propensities, weigh
 from rankdrift.ranking.matrix import Matrix

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NotIdentified
-from rankdrift.counts.connection import ranges
-from rankdrift.propensities.propensities import Floats, Propensities, all_curves
+from rankdrift.core.types import Floats
+from rankdrift.core.words import ranges
+from rankdrift.propensities.propensities import Propensities, all_curves
 from rankdrift.ranking.matrix import Matrix
 
 Beyond = Literal["error", "clip"]

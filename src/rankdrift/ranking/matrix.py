@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdrift.core.errors import BadOption, did_you_mean
+from rankdrift.core.types import Segment
 from rankdrift.counts.funnel import Funnel
-from rankdrift.propensities.propensities import Segment
 
 # More values than this in a text feature, and it is an id rather than a category.
 MOST_CATEGORIES = 10_000

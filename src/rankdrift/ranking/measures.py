@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.propensities.propensities import Floats
+from rankdrift.core.types import Floats
 from rankdrift.ranking.gains import ideal_dcg
 from rankdrift.ranking.matrix import Matrix
 

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankdrift.core.errors import BadOption, MissingExtra
 from rankdrift.core.files import write_text
+from rankdrift.core.types import Floats
 from rankdrift.core.version import __version__
-from rankdrift.propensities.propensities import Floats
 from rankdrift.ranking.matrix import Feature, Matrix
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rankdrift.core.artefacts import PROPENSITIES_KIND
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.propensities.file import NoPropensities
 from rankdrift.propensities.propensities import Propensities
-from rankdrift.propensities.table import KIND
 from rankdrift.ranking.ranker import BESIDE
 
 Plain = Mapping[str, Any]
@@ -116,7 +116,7 @@ def _read(path: Path, name: str | None) -> tuple[str, str, Any]:
         plain = json.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError) as error:
         raise BadOption(f"{path} is not JSON, or cut short. Write it again.") from error
-    if isinstance(plain, Mapping) and plain.get("kind") == KIND:
+    if isinstance(plain, Mapping) and plain.get("kind") == PROPENSITIES_KIND:
         return known, CURVE, Propensities.load(path)
     return known, *_recognise(plain, str(path))
 

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.files import write_text
-from rankdrift.propensities.propensities import Propensities, t_quantile
+from rankdrift.core.types import Floats
+from rankdrift.propensities.intervals import t_quantile
+from rankdrift.propensities.propensities import Propensities
 
 if TYPE_CHECKING:
     import altair as alt
 
-Floats = NDArray[np.float64]
 
 DRAWN = 200  # estimated to rank 500, drawn to 200, as in the paper
 LEVEL = 0.95

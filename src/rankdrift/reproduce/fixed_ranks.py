@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.propensities.propensities import Floats
+from rankdrift.core.types import Floats
 from rankdrift.ranking.auc import auc
 from rankdrift.ranking.evaluation import RANKS
 from rankdrift.ranking.matrix import Matrix

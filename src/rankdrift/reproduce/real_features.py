@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadLog, BadOption
+from rankdrift.core.types import Floats
 from rankdrift.estimation.fitting import estimate
 from rankdrift.harvesting.counting import harvest
 from rankdrift.log.log import read_log
-from rankdrift.propensities.propensities import Floats, Propensities
+from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.measures import measures
 from rankdrift.ranking.training import train

@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankdrift.core.errors import BadOption
 from rankdrift.core.files import replacing
+from rankdrift.core.types import Floats
 from rankdrift.counts.counts import Counts
 from rankdrift.simulate.counting import count_pairs
 from rankdrift.simulate.searches import inverse_log
 
-Floats = NDArray[np.float64]
 Curve = Callable[[Floats], Floats] | ArrayLike
 
 FEWEST, MOST_AT_ONCE = 20_000, 250_000  # pairs drawn at a time; others would draw others

@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankdrift.core.types import AnyInts as Ints
+from rankdrift.core.types import Bools
 from rankdrift.counts.counts import ByRank, Counts, Pairs
 from rankdrift.counts.funnel import Dropped, Funnel, Used
 from rankdrift.counts.tables import shorten
-
-Ints = NDArray[np.integer[Any]]
-Bools = NDArray[np.bool_]
 
 LATER = np.iinfo(np.int32).max
 

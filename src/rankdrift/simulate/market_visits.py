@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from rankdrift.core.types import Bools, Floats, Ints
 
 PLATFORMS = ("web", "mobile")
 BATCH = (50, 40)  # results a page on the web, results loaded at a time on mobile

@@ -18,10 +18,9 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from rankdrift.core.types import Bools, Floats, Ints
+
 Singles = NDArray[np.float32]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 SLOTS = 1 << 16  # rows of the tables
 CANDIDATES = 700  # slots that a query finds

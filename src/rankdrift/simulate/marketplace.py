@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from rankdrift.core.database import connect
 from rankdrift.core.errors import BadOption
 from rankdrift.core.files import write_text
+from rankdrift.core.types import Floats
 from rankdrift.log.sources import TRUTH
 from rankdrift.simulate.market_visits import (
     PLATFORMS,
@@ -50,7 +51,6 @@ from rankdrift.simulate.market_world import (
 )
 from rankdrift.simulate.searches import CATEGORIES, query_text
 
-Floats = NDArray[np.float64]
 Curve = Callable[[Floats], Floats]
 Chunk = dict[str, NDArray[Any]]
 

@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NoUsablePairs, RankdriftError
+from rankdrift.core.types import Floats
 from rankdrift.counts.counts import UNIT, Comparisons, Counts, Held, Pairs
 from rankdrift.counts.tables import stack
 from rankdrift.estimation.fitting import estimate
-from rankdrift.propensities.propensities import Floats, Propensities, check_level
+from rankdrift.propensities.intervals import check_level
+from rankdrift.propensities.propensities import Propensities
 
 if TYPE_CHECKING:
     from rankdrift.charts.curve import Figure
@@ -74,7 +76,8 @@ class Replay:
         from rankdrift.charts.curve import Figure
         from rankdrift.charts.replay import replay_chart
 
-        return Figure(replay_chart(self))
+        blocks = [vars(block) for block in self.blocks]
+        return Figure(replay_chart(blocks, VERDICTS[self.verdict], self.replays))
 
     def to_dict(self) -> dict[str, Any]:
         return {

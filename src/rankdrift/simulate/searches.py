@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from rankdrift.core.database import connect
 from rankdrift.core.errors import BadOption
+from rankdrift.core.types import Floats
 
-Floats = NDArray[np.float64]
 Curve = Callable[[Floats], Floats]
 
 ITEMS = 700  # candidates of a query; a search shows the first of them

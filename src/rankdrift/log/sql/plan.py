@@ -1,14 +1,6 @@
-"""The harvest, stated once: named SQL steps from a log's rows to the table of counts.
+"""Plans: named SQL steps that an engine runs one after the other, written for one log.
 
-Few pairs ever get a click. So number the keys of clicked rows, keep the rows of those keys, and
-count by number from there on. Where rows are spread over machines, only those are sent about whose
-key has a hash of a clicked one; the exact key decides, so that a collision cannot change a count.
-
-    rows.py    the source -> rows_shown: one row per result shown, with its fate
-    pairs.py   rows_shown -> pairs: the appearances of each pair that moved and was clicked
-    result.py  pairs -> result: the table of counts, funnel included
-
-Names inside the plan: q1… the query's columns, doc, s1… columns that must be equal, g1… segment
+Names inside a plan: q1… the query's columns, doc, s1… columns that must be equal, g1… segment
 columns, day, search, rank, click, h the key's hash, pair its number.
 """
 
@@ -89,18 +81,6 @@ class Planner:
 
     def but(self, **changes: Any) -> "Planner":
         return replace(self, **changes)
-
-    def plan(self) -> Plan:
-        from rankdrift.harvesting import pairs, result
-        from rankdrift.log.sql import rows
-
-        return Plan((*rows.steps(self), *pairs.steps(self), *result.steps(self)))
-
-    def rows_query(self, select: str) -> str:
-        """A statement that may select from `rows_shown`: every row, read, before any counting."""
-        from rankdrift.log.sql import rows
-
-        return Plan((*rows.steps(self)[:-1], Step("answer", select))).as_query()
 
     @property
     def queries(self) -> list[str]:

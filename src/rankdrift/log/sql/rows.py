@@ -1,7 +1,7 @@
 """From the source, in whichever layout, to one row per result shown with what it says."""
 
 from rankdrift.log.sql import values as reading
-from rankdrift.log.sql.plan import Planner, Step
+from rankdrift.log.sql.plan import Plan, Planner, Step
 
 # A row's fate is its rank (from 1), or one of these: the reason it is dropped. One small
 # integer, because grouping by it is what counting every row costs.
@@ -27,6 +27,11 @@ def steps(p: Planner) -> list[Step]:
         Step("rows_shown", _rows_shown(p)),
         Step("outside", _outside(p), keep=True, adds=True),
     ]
+
+
+def rows_query(p: Planner, select: str) -> str:
+    """A statement that may select from `rows_shown`: every row, read, before any counting."""
+    return Plan((*steps(p)[:-1], Step("answer", select))).as_query()
 
 
 # -- layouts: shown_source has one row per result shown --------------------------------------------

@@ -93,7 +93,7 @@ def paths(s: Series, x: Scale, y: Scale) -> dict[str, str]:
 
 
 def _runs(ranks: Sequence[int]) -> list[list[int]]:
-    """Places of ranks that follow each other without a gap."""
+    """Indices of ranks that follow each other without a gap."""
     runs = [[0]] if ranks else []
     for i, (a, b) in enumerate(pairwise(ranks), start=1):
         if b == a + 1:

@@ -8,8 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from rankdrift.core.words import figure, percent, printable, rank_words, segment_words
-from rankdrift.counts.connection import ranges
+from rankdrift.core.words import figure, percent, printable, ranges, rank_words, segment_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -9,8 +9,9 @@ from rankdrift.core.version import __version__
 from rankdrift.core.words import margin, percent, printable, rank_words, share
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.funnel import NOTES
+from rankdrift.counts.rank_blocks import rank_blocks, segment_sizes
 from rankdrift.harvesting.inspection import Inspection, at_best
-from rankdrift.report.blocks import column_roles, rank_blocks, segment_sizes
+from rankdrift.report.blocks import column_roles
 from rankdrift.report.page.frame import render
 
 HEADLINES = {

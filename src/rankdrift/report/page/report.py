@@ -15,7 +15,7 @@ from rankdrift.core.version import __version__
 from rankdrift.core.words import figure, printable
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.funnel import NOTES
-from rankdrift.methods.distance import segments_words
+from rankdrift.diagnosis.agreement import segments_words
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.report.page.comparison_tables import (
     distance_rows,

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from rankdrift.core.errors import RankdriftError
+from rankdrift.core.types import Segment
 from rankdrift.core.words import printable, segment_words
-from rankdrift.propensities.propensities import Propensities, Segment
+from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.table import curve_columns
 from rankdrift.report.results import Results
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdrift.core.types import Floats
 from rankdrift.core.words import margin, rank_words
 from rankdrift.counts.counts import Counts
-from rankdrift.propensities.propensities import Floats, Propensities
+from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.table import curve_columns
 from rankdrift.report.page.curve_svg import Axis
 from rankdrift.report.page.series import LEVEL

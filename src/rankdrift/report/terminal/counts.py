@@ -13,12 +13,21 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rankdrift.core.words import margin, percent, printable, rank_words, segment_words, share
-from rankdrift.counts.connection import Connection, ranges
+from rankdrift.core.words import (
+    margin,
+    percent,
+    printable,
+    ranges,
+    rank_words,
+    segment_words,
+    share,
+)
+from rankdrift.counts.connection import Connection
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.funnel import NOTES, Funnel
+from rankdrift.counts.rank_blocks import Block, rank_blocks, segment_sizes
 from rankdrift.harvesting.inspection import Inspection, at_best
-from rankdrift.report.blocks import Block, column_roles, rank_blocks, segment_sizes
+from rankdrift.report.blocks import column_roles
 
 COLOURS = {"good": "bold green", "weak": "bold yellow", "unfit": "bold red"}
 HEIGHT = 8  # rows of a chart

@@ -4,10 +4,9 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from rankdrift.core.words import segment_words
-from rankdrift.counts.connection import ranges
+from rankdrift.core.words import ranges, segment_words
+from rankdrift.diagnosis.agreement import segments_words
 from rankdrift.diagnosis.diagnosing import Diagnosis
-from rankdrift.methods.distance import segments_words
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.report.terminal.counts import empty_table, heading, line
 

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import NotIdentified
+from rankdrift.core.types import Floats, Ranks
 from rankdrift.estimation.covariance import bucket_moves, spread_of
 from rankdrift.estimation.fitting import Fitted
-from rankdrift.estimation.laplacian import Floats
-from rankdrift.estimation.likelihood import Ranks
 
 MOST_RANKS = 8
 # At most this share of the buckets may be spent on numbers compared: more, and the test has hardly

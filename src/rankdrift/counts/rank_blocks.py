@@ -1,0 +1,73 @@
+"""What the counts say of blocks of ranks, and of segments: the figures that pages draw."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankdrift.core.types import Segment
+from rankdrift.counts.counts import Counts
+
+
+@dataclass(frozen=True)
+class Block:
+    """Impressions and clicks of the ranks `first` to `last`."""
+
+    first: int
+    last: int
+    impressions: int
+    clicks: int
+
+    @property
+    def ctr(self) -> float | None:
+        return self.clicks / self.impressions if self.impressions else None
+
+
+def rank_blocks(counts: Counts, most: int) -> list[Block]:
+    """All ranks shown in at most `most` blocks: rank by rank at the top, then ever wider."""
+    table = counts.pool().by_rank
+    deepest = int(table.rank[table.impressions > 0].max(initial=0))
+    if not deepest:
+        return []
+    if deepest <= most:
+        edges = np.arange(1, deepest + 2)
+    else:
+        edges = np.unique(np.geomspace(1, deepest + 1, most + 1).round().astype(int))
+    where = np.searchsorted(edges, table.rank, side="right") - 1
+    inside = (where >= 0) & (where < len(edges) - 1)
+    impressions, clicks = (
+        np.bincount(where[inside], weights=column[inside], minlength=len(edges) - 1)
+        for column in (table.impressions, table.clicks)
+    )
+    return [
+        Block(int(edge), int(after) - 1, int(n), int(c))
+        for edge, after, n, c in zip(edges, edges[1:], impressions, clicks, strict=False)
+    ]
+
+
+@dataclass(frozen=True)
+class SegmentSize:
+    """How much of the log belongs to one segment, and how many clicks compare its ranks."""
+
+    segment: Segment
+    impressions: int
+    clicks: int
+    comparisons: float
+
+    @property
+    def ctr(self) -> float | None:
+        return self.clicks / self.impressions if self.impressions else None
+
+
+def segment_sizes(counts: Counts) -> list[SegmentSize]:
+    """The segments, the most shown first; empty when the counts have no segment columns."""
+    if not counts.segment_columns:
+        return []
+    n, table, choices = len(counts.segments), counts.by_rank, counts.choices("every")
+    impressions = np.bincount(table.segment, weights=table.impressions, minlength=n)
+    clicks = np.bincount(table.segment, weights=table.clicks, minlength=n)
+    compared = np.bincount(choices.segment, weights=choices.weight, minlength=n)
+    sizes = [
+        SegmentSize(segment, int(impressions[i]), int(clicks[i]), float(compared[i]))
+        for i, segment in enumerate(counts.segments)
+    ]
+    return sorted(sizes, key=lambda size: -size.impressions)

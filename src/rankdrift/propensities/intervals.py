@@ -1,0 +1,54 @@
+"""How many standard errors an interval takes: for one rank, or for a whole curve at once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankdrift.core.errors import BadOption
+from rankdrift.core.types import Floats
+
+
+def simultaneous_quantile(
+    deviations: Floats, errors: Floats, level: float, df: float, seed: int = 0, draws: int = 20_000
+) -> float:
+    """How many standard errors cover the whole curve at once.
+
+    `deviations` (R, F) times independent standard normals has the covariance of the curve.
+    """
+    rng = np.random.default_rng(seed)
+    seen = errors > 0
+    alone = t_quantile(level, df)
+    if not seen.any():
+        return alone
+    scaled = deviations[seen] / errors[seen, None]
+    largest = np.concatenate([
+        np.abs(rng.standard_normal((1_000, scaled.shape[1])) @ scaled.T).max(axis=1)
+        for _ in range(draws // 1_000)
+    ])  # fmt: skip
+    if np.isfinite(df):
+        largest /= np.sqrt(rng.chisquare(df, size=len(largest)) / df)
+    return max(alone, float(np.quantile(largest, level)))  # drawn, so it may fall just short
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A propensity, or a ratio of two, with its interval."""
+
+    value: float
+    low: float
+    high: float
+    level: float
+
+
+def check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise BadOption(f"level must lie between 0 and 1 (0.95 for 95%), not {level}.")
+
+
+def t_quantile(level: float, df: float) -> float:
+    """How many standard errors to either side."""
+    from scipy.special import ndtri, stdtrit
+
+    check_level(level)
+    at = (1 + level) / 2
+    return float(ndtri(at) if not np.isfinite(df) else stdtrit(df, at))
