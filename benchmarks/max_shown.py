@@ -30,7 +30,7 @@ def run(rows: int) -> dict[str, Any]:
             seconds = time.process_time() - start
             curve = estimate(counts, curve="loglog")
             error = curve.std_error[np.searchsorted(curve.ranks, RANKS)]
-            size = len(counts.pairs) + len(counts.comparisons)
+            size = len(counts.pairs) + len(counts.rank_pairs)
             sums[most] += (size, seconds, (error**2).mean())
     means = {most: total / len(days) for most, total in sums.items()}
     best = means[max(TRIED)][2]

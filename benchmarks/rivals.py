@@ -38,7 +38,7 @@ from rankdrift.methods.intervention_harvesting import (
     pivot_one,
 )
 from rankdrift.methods.interventions import find_interventions
-from rankdrift.methods.strata import climb, solve_factor
+from rankdrift.methods.strata import maximise, solve_factor
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.simulate import market
 from tests.baselines.made import Made, made
@@ -89,7 +89,7 @@ def time_all_pairs() -> dict[str, float]:
     keep = np.ones(10, bool)
     data, start = _strata(sets, keep), time.process_time()
     for _ in range(20):
-        climb(data, _start(sets, keep))
+        maximise(data, _start(sets, keep))
     fit = (time.process_time() - start) / 20
     measured = {
         "toolkit_seconds": peer["whole"], "seconds": seconds,

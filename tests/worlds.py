@@ -173,8 +173,8 @@ def _count(
     pairs, compared, held = shorten(pairs, max_shown)
     return Counts(
         pairs=pairs,
-        comparisons=compared,
-        held=held,
+        rank_pairs=compared,
+        overflow=held,
         by_rank=ByRank(
             some // width, some % width, impressions[some].astype(int), clicks[some].astype(int)
         ),

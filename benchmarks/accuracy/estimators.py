@@ -24,7 +24,7 @@ def ours(curve: str, clicks: str = "every", errors: str = "buckets", by: str | N
     def run(world) -> Found:
         p = estimate(world.counts, curve=curve, clicks=clicks, errors=errors, by=by)
         if by:
-            p = p.segment("flat", leaning=False)
+            p = p.segment("flat", shrunk=False)
         low, high = (np.log(bound) for bound in p.interval())
         return Found(p.ranks, p.log_p, low, high, p.supported)
 

@@ -5,7 +5,7 @@ import pytest
 
 from rankdrift.core.errors import NotConverged
 from rankdrift.methods import strata
-from rankdrift.methods.strata import Strata, climb, leave_out_buckets, solve_factor
+from rankdrift.methods.strata import Strata, jackknife_buckets, maximise, solve_factor
 
 RANKS = 5
 # EM is this close after 6,000 steps; Newton is at the top.
@@ -46,7 +46,7 @@ def by_em(data, steps):
 
 def test_newton_is_where_em_climbs_to():
     data = drawn()
-    fit = climb(data, data.click_rates())
+    fit = maximise(data, data.click_rates())
     log_p, log_z = by_em(data, 6_000)
     assert 0 <= fit.log_likelihood - value(data, log_p, log_z) < EM_SHORT
     assert fit.log_p - fit.log_p[0] == pytest.approx(log_p - log_p[0], abs=0.01)
@@ -57,7 +57,7 @@ def test_newton_is_where_em_climbs_to():
 
 def test_nothing_near_is_higher():
     data = drawn(seed=1)
-    fit = climb(data, data.click_rates())
+    fit = maximise(data, data.click_rates())
     rng = np.random.default_rng(0)
     for _ in range(20):
         near = np.minimum(fit.log_p + 0.05 * rng.normal(size=RANKS), 0)
@@ -93,10 +93,10 @@ def test_factors_solve_their_equation():
 
 def test_leaving_out_a_bucket_is_nearly_a_refit():
     data = drawn(seed=4, pairs=600)
-    fit = climb(data, data.click_rates())
-    moves = leave_out_buckets(data, fit)
+    fit = maximise(data, data.click_rates())
+    moves = jackknife_buckets(data, fit)
     for bucket in (0, 5):
-        again = climb(data.take(data.bucket != bucket), fit.log_p)
+        again = maximise(data.take(data.bucket != bucket), fit.log_p)
         moved = again.log_p - again.log_p[0] - (fit.log_p - fit.log_p[0])
         assert moves[bucket] - moves[bucket, 0] == pytest.approx(
             moved, abs=0.1 * np.abs(moved).max()
@@ -110,9 +110,9 @@ def test_strata_across_buckets_are_refitted_without_each():
         data.ranks, data.stratum % 6, data.rank, rng.integers(0, 8, len(data.rank)), data.clicks,
         data.misses, 8,
     )  # fmt: skip
-    fit = climb(spread, spread.click_rates())
-    moves = leave_out_buckets(spread, fit)
-    again = climb(spread.take(spread.bucket != 3), fit.log_p)
+    fit = maximise(spread, spread.click_rates())
+    moves = jackknife_buckets(spread, fit)
+    again = maximise(spread.take(spread.bucket != 3), fit.log_p)
     moved = again.log_p - again.log_p[0] - (fit.log_p - fit.log_p[0])
     assert moves[3] - moves[3, 0] == pytest.approx(moved, abs=0.1 * np.abs(moved).max())
 
@@ -123,13 +123,13 @@ def test_pairs_that_never_missed_leave_a_rank_loose():
     cells = ((0, 0, 3, 1), (1, 1, 1, 1), (2, 0, 1, 0))  # stratum, rank, clicks, misses
     stratum, rank, clicks, misses = (np.array(column) for column in zip(*cells, strict=True))
     data = Strata(ranks, stratum, rank, stratum * 0, clicks * 1.0, misses * 1.0, 1)
-    assert climb(data, np.log([0.9, 0.8])).loose.tolist() == [False, True]
+    assert maximise(data, np.log([0.9, 0.8])).loose.tolist() == [False, True]
 
 
 def test_what_there_was_comes_with_the_error(monkeypatch):
     data = drawn()
     monkeypatch.setattr(strata, "STEPS", 1)
     with pytest.raises(NotConverged, match="after 1 steps") as caught:
-        climb(data, data.click_rates())
+        maximise(data, data.click_rates())
     assert caught.value.partial.shape == (RANKS,)
     assert len(caught.value.path) == 2

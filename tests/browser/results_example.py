@@ -7,7 +7,7 @@ import numpy as np
 from worlds import power, simulate
 
 from rankdrift.estimation.fitting import estimate
-from rankdrift.methods.comparing import CurveComparison
+from rankdrift.methods.comparing import MethodComparison
 from rankdrift.methods.distance import Estimate, measure
 from rankdrift.ranking.comparison import AtRank, Comparison, Improvement
 
@@ -42,7 +42,7 @@ def every():
 def _methods(counts):
     curves = {name: estimate(counts, curve=name) for name in ("loglog", "direct")}
     two = [Estimate(name, "drift", curve) for name, curve in curves.items()]
-    return CurveComparison(curves, (measure(*two, 0.95),), {EVIL: "It needs features."}, 0.95)
+    return MethodComparison(curves, (measure(*two, 0.95),), {EVIL: "It needs features."}, 0.95)
 
 
 def _rankers():

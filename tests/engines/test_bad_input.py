@@ -90,7 +90,7 @@ def test_one_day_only(engine, tmp_path):
 def test_no_pair_at_two_ranks(engine, tmp_path):
     rows = [{**row, "rank": ord(row["doc"][-1]), "click": 1} for row in random_log(4)]
     counts = engine.harvest(write_parquet(tmp_path / "log.parquet", rows))
-    assert counts.n_pairs == 0 and len(counts.pairs) == len(counts.comparisons) == 0
+    assert counts.n_pairs == 0 and len(counts.pairs) == len(counts.rank_pairs) == 0
     assert counts.funnel.dropped["one_rank"].rows == len(rows)
     assert counts.by_rank.impressions.sum() == len(rows)
 

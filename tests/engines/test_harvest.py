@@ -108,7 +108,7 @@ def test_segments_that_text_files_confuse(engine, tmp_path):
     rows = changed(random_log(10, searches=260), "device", lambda _: rng.choice(ODD_SEGMENTS))
     counts = check(engine, tmp_path, rows, segment="device", max_shown=2)
     assert {segment for (segment,) in counts.segments} == set(ODD_SEGMENTS)
-    assert len(counts.held)
+    assert len(counts.overflow)
 
 
 def test_segments(engine, tmp_path):

@@ -66,7 +66,7 @@ def test_a_result_exported_in_any_format_is_the_same_counts(result, ending):
     expected, export = result
     counts = import_counts(export(f"result.{ending}"))
     assert {segment for (segment,) in counts.segments} == set(ODD_SEGMENTS)
-    assert len(counts.held)
+    assert len(counts.overflow)
     assert_same(counts, expected)
 
 
@@ -93,8 +93,8 @@ def test_a_result_of_an_older_statement_is_read_as_it_was_written(result):
     )
     with pytest.warns(Remark, match="pairs shown more than 3 times are not counted by rank"):
         counts = import_counts(old)
-    assert not counts.held_known and counts.segments == new.segments
-    for name in ("pairs", "comparisons", "by_rank"):
+    assert not counts.overflow_known and counts.segments == new.segments
+    for name in ("pairs", "rank_pairs", "by_rank"):
         assert counts.tables[name].equals(new.tables[name])
 
 

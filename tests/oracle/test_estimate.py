@@ -14,11 +14,11 @@ from rankdrift.estimation.covariance import (
     ALONE,
     bootstrap,
     bucket_covariance,
-    bucket_moves,
+    bucket_influence,
+    covariance_root,
+    jackknife_covariance,
     model_covariance,
     no_less,
-    parts_of,
-    spread_of,
 )
 from rankdrift.estimation.fitting import Options, estimate, fit
 from rankdrift.estimation.newton import LEFT, left_by, maximise
@@ -240,7 +240,7 @@ def leaving_out(fitted, bucket):
 def test_bucket_errors_are_those_of_leaving_out_each_bucket(fitted):
     used = fitted.likelihood.touched
     without = np.stack([leaving_out(fitted, bucket) for bucket in used.tolist()])
-    moves = bucket_moves(fitted.fit)[used]
+    moves = bucket_influence(fitted.fit)[used]
     whole = fitted.fit.phi
     assert np.abs(whole - without - moves).max() < ONE_STEP * np.abs(moves).max()
     n = len(used)
@@ -262,9 +262,9 @@ def test_moves_of_all_buckets_at_once_are_those_of_one_after_the_other(
     information = list(found.likelihood.bucket_information(found.theta, found.basis))
     whole = found.information + ALONE * np.diag(np.diag(found.information))
     wanted = [np.linalg.solve(whole - own, s) for own, s in zip(information, scores, strict=True)]
-    np.testing.assert_allclose(bucket_moves(found), wanted, atol=SAME_MOVES)
+    np.testing.assert_allclose(bucket_influence(found), wanted, atol=SAME_MOVES)
     monkeypatch.setattr(together, "STEPS", 1)  # not reached: then one by one
-    np.testing.assert_allclose(bucket_moves(found), wanted, atol=SAME_MOVES)
+    np.testing.assert_allclose(bucket_influence(found), wanted, atol=SAME_MOVES)
 
 
 def test_what_is_not_reached_is_told():
@@ -373,15 +373,15 @@ def test_thin_ranks_are_raised_and_others_are_not():
 
 
 def test_buckets_that_agree_spread_nothing():
-    assert spread_of(np.zeros((4, 2))).tolist() == [[0, 0], [0, 0]]
-    assert parts_of(np.zeros((2, 2))).shape == (2, 0)
+    assert jackknife_covariance(np.zeros((4, 2))).tolist() == [[0, 0], [0, 0]]
+    assert covariance_root(np.zeros((2, 2))).shape == (2, 0)
 
 
 def test_parts_of_a_covariance_with_large_and_small_variances():
     scale = np.array([1e3, 1e-5, 1.0])
     shape = np.array([[1, 0.999, 0.5], [0.999, 1, 0.5], [0.5, 0.5, 1]])
     covariance = shape * np.outer(scale, scale)
-    parts = parts_of(covariance)
+    parts = covariance_root(covariance)
     np.testing.assert_allclose(parts @ parts.T, covariance, rtol=1e-9, atol=1e-12)
 
 

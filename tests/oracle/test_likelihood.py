@@ -17,7 +17,7 @@ DIFFERENCES = 1e-6
 def repeated():
     """Ranks repeat inside pairs; several clicks in a pair; long pairs as weighted comparisons."""
     world = simulate(150, 9, 5, shown=(2, 6), level=0.4, buckets=8, max_shown=4)
-    assert len(world.counts.comparisons)
+    assert len(world.counts.rank_pairs)
     return world.counts
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from rankdrift.counts.counts import UNIT, ByRank, Comparisons, Counts, Held, Pairs, merge
+from rankdrift.counts.counts import UNIT, ByRank, Counts, Overflow, Pairs, RankPairs, merge
 from rankdrift.counts.funnel import Dropped, Funnel, Used
 
 RANKS = [1, 2, 3, 5, 40, 90_000, 1_000_000]  # wide enough that a row is several 64-bit words
@@ -86,7 +86,7 @@ def tallies(log, max_shown, buckets, max_rank=MAX_RANK):
 
 
 def halves(first, pairs, clicks):
-    """Of a row of Held; none has more first pairs, or clicks of single ones, than pairs."""
+    """Of a row of Overflow; none has more first pairs, or clicks of single ones, than pairs."""
     some = [min(n, pairs // 2) for n in (first, pairs, clicks)]
     return some, [n - m for n, m in zip((first, pairs, clicks), some, strict=True)]
 
@@ -125,8 +125,8 @@ def count(log, max_shown=100, buckets=HASHES, seed=None, **more):
             shown=shown.reshape(len(pairs), width),
             pairs=[row[3] for row in pairs],
         ),
-        comparisons=Comparisons(*zip(*cells, strict=True)) if cells else Comparisons.empty(),
-        held=Held(*zip(*by_rank, strict=True)) if by_rank else Held.empty(),
+        rank_pairs=RankPairs(*zip(*cells, strict=True)) if cells else RankPairs.empty(),
+        overflow=Overflow(*zip(*by_rank, strict=True)) if by_rank else Overflow.empty(),
         by_rank=ByRank(*zip(*ranks, strict=True)) if ranks else ByRank.empty(),
         funnel=funnel,
         max_shown=max_shown,
@@ -232,7 +232,7 @@ def test_a_smaller_max_rank_drops_the_cells_of_deeper_ranks(log, max_rank):
         {key: w for key, w in compared.items() if max(key[2], key[3]) <= max_rank},
         {key: n for key, n in held.items() if key[1] <= max_rank},
     )
-    assert shallow.n_held == sum(
+    assert shallow.n_overflow == sum(
         n for key, n in held.items() if key[1] <= max_rank and "first" in key
     )
 
@@ -268,12 +268,12 @@ def test_segments_are_selected_by_value(log, wanted, max_shown):
 def test_a_sum_knows_no_more_of_much_shown_pairs_than_its_parts(parts, seed):
     """A file of format 1 is like counts with comparisons and nothing held."""
     days = [
-        count(log, 2) if known else replace(count(log, 2), held=Held.empty())
+        count(log, 2) if known else replace(count(log, 2), overflow=Overflow.empty())
         for log, known in parts
     ]
     whole = count([pair for log, _ in parts for pair in log], 2)
-    if not all(day.held_known for day in days):
-        whole = replace(whole, held=Held.empty())
+    if not all(day.overflow_known for day in days):
+        whole = replace(whole, overflow=Overflow.empty())
     random.Random(seed).shuffle(days)
     assert same(merge(days), whole)
     assert same(reduce(add, days), whole)

@@ -1,6 +1,6 @@
 """Counts written down by hand."""
 
-from rankdrift.counts.counts import UNIT, ByRank, Comparisons, Counts, Held
+from rankdrift.counts.counts import UNIT, ByRank, Counts, Overflow, RankPairs
 from rankdrift.counts.counts import Pairs as AllPairs
 from rankdrift.counts.funnel import Dropped, Funnel, Used
 
@@ -15,7 +15,7 @@ def example(**more):
     """Three pairs in buckets 3 and 5: clicked at 7 over 3 (twice); at 2 and 9, shown also at 4."""
     given = {
         "pairs": Pairs(segment=[0, 0], bucket=[5, 3], shown=[[5, 8, 19], [6, 15, 0]], pairs=[1, 2]),
-        "comparisons": Comparisons.empty(),
+        "rank_pairs": RankPairs.empty(),
         "by_rank": ByRank(segment=[0, 0], rank=[3, 1], impressions=[10, 30], clicks=[2, 9]),
         "funnel": Funnel(9, 4, {"no_doc": Dropped(2, 0)}, Used(7, 4, 3), {"null_click": 1}),
         "version": "0.1.0",
@@ -27,8 +27,10 @@ def example(**more):
 def with_comparisons(**more):
     """And two pairs shown five times each, clicked once at 2 and shown also at 3."""
     given = {
-        "comparisons": Comparisons([0], [1], [2], [3], [True], [UNIT // 2]),
-        "held": Held([0, 0], [2, 3], [True, True], first=[2, 0], pairs=[2, 2], clicks=[2, 0]),
+        "rank_pairs": RankPairs([0], [1], [2], [3], [True], [UNIT // 2]),
+        "overflow": Overflow(
+            [0, 0], [2, 3], [True, True], first=[2, 0], pairs=[2, 2], clicks=[2, 0]
+        ),
         "funnel": Funnel(17, 6, {}, Used(17, 6, 5)),
     }
     return example(**{**given, **more})

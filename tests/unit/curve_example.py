@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rankdrift.counts.counts import ByRank, Comparisons, Counts, Pairs
+from rankdrift.counts.counts import ByRank, Counts, Pairs, RankPairs
 from rankdrift.counts.funnel import Funnel, Used
 from rankdrift.propensities.propensities import Difference, Propensities
 
@@ -41,7 +41,7 @@ def by_device():
     return hand(
         segment_columns=("device",),
         by_segment=own,
-        leaning={s: replace(c, log_p=c.log_p * 0.9, method="leaning") for s, c in own.items()},
+        shrunk={s: replace(c, log_p=c.log_p * 0.9, method="leaning") for s, c in own.items()},
         difference=Difference(3.5, 6.0, 0.74, 0.05, {("tv",): "The counts hold no usable pair."}),
     )
 
@@ -60,7 +60,7 @@ def small_counts(pairs=4000, deepest=12, buckets=16, segments=1, seed=0):
             rng.integers(0, segments, n), rng.integers(0, buckets, n), np.zeros(n, int),
             2 * rank + clicked, np.ones(n, int),
         ),
-        comparisons=Comparisons.empty(),
+        rank_pairs=RankPairs.empty(),
         by_rank=ByRank(
             np.zeros(deepest, int), every,
             np.bincount(rank.ravel(), minlength=deepest + 1)[1:],

@@ -100,7 +100,7 @@ def test_segments_have_colours_that_all_can_tell_apart():
 def test_of_many_segments_those_with_the_most_clicks_are_drawn():
     many = {(f"s{i}",): hand(clicks=np.array([40, 20, 10, i])) for i in range(len(COLOURS) + 2)}
     many["All",] = hand(clicks=np.array([99, 99, 99, 99]))
-    found = spec(replace(by_device(), by_segment=many, leaning={}))
+    found = spec(replace(by_device(), by_segment=many, shrunk={}))
     drawn = layer(found, type="line")["encoding"]["color"]["scale"]["domain"]
     assert drawn == ["(All)", *(f"s{i}" for i in range(3, 9)), "All"]
     assert "3 segments with fewer clicks are not drawn" in found["title"]["subtitle"]
@@ -134,7 +134,7 @@ def test_charts_are_written_without_a_browser(tmp_path):
 
 def test_the_page_needs_no_network_and_no_segment_can_end_its_script(tmp_path):
     bad = "</script><script>alert(1)</script><!--"
-    p = replace(by_device(), leaning={}, by_segment={(bad,): hand(method=bad)}, method=bad)
+    p = replace(by_device(), shrunk={}, by_segment={(bad,): hand(method=bad)}, method=bad)
     p.plot().save(tmp_path / "c.html")
     page = (tmp_path / "c.html").read_text(encoding="utf-8")
     tags = re.findall(r"<script[^>]*>", page)

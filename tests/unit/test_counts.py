@@ -13,10 +13,10 @@ from unit.counts_example import META, Pairs, by_device, example, with_comparison
 
 from rankdrift.core.errors import BadCounts, BadOption
 from rankdrift.counts import counts as counts_module
-from rankdrift.counts.counts import ByRank, Comparisons, Counts, Held, merge
+from rankdrift.counts.counts import ByRank, Counts, Overflow, RankPairs, merge
 from rankdrift.counts.counts import Pairs as AllPairs
 from rankdrift.counts.funnel import Funnel, Used
-from rankdrift.counts.tables import spell_out
+from rankdrift.counts.tables import decode
 
 # The arrays
 
@@ -45,7 +45,7 @@ def test_rows_wider_than_a_machine_word_are_sorted_and_summed():
     buckets = rng.integers(0, 2, 500)
     counts = Counts(
         Pairs([0] * 500, buckets, shown, [1] * 500),
-        Comparisons.empty(),
+        RankPairs.empty(),
         ByRank.empty(),
         Funnel(2500, clicks := int((shown & 1).sum()), {}, Used(2500, clicks, 500)),
         buckets=2, max_rank=10**6, max_shown=5,
@@ -66,7 +66,7 @@ def test_arrays_cannot_be_changed():
 
 
 def test_nothing_counted():
-    nothing = Counts(AllPairs.empty(), Comparisons.empty(), ByRank.empty(), Funnel(), **META)
+    nothing = Counts(AllPairs.empty(), RankPairs.empty(), ByRank.empty(), Funnel(), **META)
     assert nothing.n_pairs == nothing.n_clicks == len(nothing.ranks) == 0
     assert nothing.choices().shown.shape == (0, 2)
     assert nothing.segments == ((),)
@@ -143,8 +143,8 @@ def test_many_parts_are_merged_in_batches(monkeypatch):
 
 
 def test_a_sum_too_large_is_refused():
-    cell = Comparisons([0], [1], [2], [3], [True], [2**62])
-    full = replace(with_comparisons(), comparisons=cell)
+    cell = RankPairs([0], [1], [2], [3], [True], [2**62])
+    full = replace(with_comparisons(), rank_pairs=cell)
     with pytest.raises(BadCounts, match="more than a 64-bit whole number holds"):
         full + full
 
@@ -229,17 +229,29 @@ def test_choices_of_pairs_with_several_clicks():
         ({"funnel": Funnel(8, 4, {}, Used(8, 4, 3))}, "Rows were lost or counted twice"),
         ({"funnel": Funnel(7, 5, {}, Used(7, 5, 3))}, "Rows were lost or counted twice"),
         ({"funnel": Funnel(7, 4, {}, Used(7, 4, 2))}, "Rows were lost or counted twice"),
-        ({"comparisons": Comparisons([0], [1], [2], [3], [False], [9])}, "with 1 comparisons"),
-        ({"comparisons": Comparisons([0], [1], [2], [2], [False], [9])}, "the same rank twice"),
-        ({"comparisons": Comparisons([0], [1], [2], [0], [False], [9])}, "a rank outside 1 to"),
-        ({"comparisons": Comparisons([0], [64], [2], [1], [False], [9])}, "a bucket outside 0 to"),
-        ({"comparisons": Comparisons([0], [1], [2], [1], [False], [-9])}, "a negative number"),
-        ({"held": Held([0], [501], [True], [1], [1], [1])}, "a rank outside 1 to max_rank 500"),
-        ({"held": Held([0], [5], [True], [-1], [1], [1])}, "a negative number"),
-        ({"held": Held([0], [5], [True], [2], [1], [1])}, "more pairs that have it as their first"),
-        ({"held": Held([0], [5], [True], [1], [1], [2])}, "more clicks than pairs with a single"),
-        ({"held": Held([1], [5], [True], [1], [1], [1])}, "an unknown segment"),
-        ({"held": Held([0], [5], [True], [1], [1], [1])}, "which are 1 pairs with 1 clicks"),
+        ({"rank_pairs": RankPairs([0], [1], [2], [3], [False], [9])}, "with 1 comparisons"),
+        ({"rank_pairs": RankPairs([0], [1], [2], [2], [False], [9])}, "the same rank twice"),
+        ({"rank_pairs": RankPairs([0], [1], [2], [0], [False], [9])}, "a rank outside 1 to"),
+        ({"rank_pairs": RankPairs([0], [64], [2], [1], [False], [9])}, "a bucket outside 0 to"),
+        ({"rank_pairs": RankPairs([0], [1], [2], [1], [False], [-9])}, "a negative number"),
+        (
+            {"overflow": Overflow([0], [501], [True], [1], [1], [1])},
+            "a rank outside 1 to max_rank 500",
+        ),
+        ({"overflow": Overflow([0], [5], [True], [-1], [1], [1])}, "a negative number"),
+        (
+            {"overflow": Overflow([0], [5], [True], [2], [1], [1])},
+            "more pairs that have it as their first",
+        ),
+        (
+            {"overflow": Overflow([0], [5], [True], [1], [1], [2])},
+            "more clicks than pairs with a single",
+        ),
+        ({"overflow": Overflow([1], [5], [True], [1], [1], [1])}, "an unknown segment"),
+        (
+            {"overflow": Overflow([0], [5], [True], [1], [1], [1])},
+            "which are 1 pairs with 1 clicks",
+        ),
         ({"by_rank": ByRank([0], [501], [1], [1])}, "a rank outside 1 to max_rank 500"),
         ({"by_rank": ByRank([0], [5], [1], [2])}, "more clicks than impressions"),
     ],
@@ -298,5 +310,5 @@ def test_ranks_that_a_plan_tells_are_spelt_out_as_appearances():
         [cell(2, 3, 1), cell(4, 2, 2), cell(500, 16, 0)],
     ])  # fmt: skip
     expected = [[6, 15, *[0] * 19], [4, 4, 5, 9, 9, *[1000] * 16]]
-    assert spell_out(cells).tolist() == expected
-    assert spell_out(np.zeros((0, 2), int)).shape == (0, 2)
+    assert decode(cells).tolist() == expected
+    assert decode(np.zeros((0, 2), int)).shape == (0, 2)

@@ -15,7 +15,7 @@ from unit.counts_example import META, Pairs, by_device, example, with_comparison
 from unit.curve_example import hand
 
 from rankdrift.core.errors import BadCounts, CannotWrite, Remark
-from rankdrift.counts.counts import ByRank, Comparisons, Counts, Held
+from rankdrift.counts.counts import ByRank, Counts, Overflow, RankPairs
 from rankdrift.counts.file import metadata, read_metadata
 from rankdrift.counts.funnel import Dropped, Funnel, Used
 from rankdrift.counts.reading import read_table
@@ -53,8 +53,8 @@ def test_saved_and_loaded_with_awkward_names(tmp_path):
 
 def test_the_file_is_the_documented_table(tmp_path, con):
     by_device(
-        comparisons=Comparisons([0], [1], [2], [3], [True], [7]),
-        held=Held([0, 0], [2, 3], [True, True], first=[0, 1], pairs=[1, 1], clicks=[1, 0]),
+        rank_pairs=RankPairs([0], [1], [2], [3], [True], [7]),
+        overflow=Overflow([0, 0], [2, 3], [True, True], first=[0, 1], pairs=[1, 1], clicks=[1, 0]),
         funnel=Funnel(13, 6, {"one_rank": Dropped(1, 1, 1)}, Used(12, 5, 4), {"null_click": 1}),
     ).save(tmp_path / "counts")
     file = f"'{tmp_path}/counts'"
@@ -140,8 +140,8 @@ def table(con, rows, columns="kind,bucket,shown,single,rank,other,n,clicks,pairs
 def test_a_good_table_is_read(con):
     counts = table(con, GOOD)
     assert counts.pairs.equals(example().pairs)
-    assert counts.comparisons.weight.tolist() == [2**31]
-    assert counts.held.equals(with_comparisons().held)
+    assert counts.rank_pairs.weight.tolist() == [2**31]
+    assert counts.overflow.equals(with_comparisons().overflow)
     assert counts.funnel.notes["null_click"] == 1
     assert table(con, [row.replace(",17,", ", 17.0,") for row in GOOD]).equals(counts)
 
@@ -319,7 +319,7 @@ def test_a_file_of_format_1_is_read_and_what_it_does_not_know_is_told(tmp_path, 
         TO '{tmp_path}/old' (FORMAT parquet, KV_METADATA {{rankdrift: '{meta}'}})""")
     with pytest.warns(Remark, match="The 2 pairs shown more than 4 times are not counted by rank"):
         old = Counts.load(tmp_path / "old")
-    assert old.equals(with_comparisons(held=Held.empty()))
+    assert old.equals(with_comparisons(overflow=Overflow.empty()))
     old.save(tmp_path / "again")
     with pytest.warns(Remark, match="Harvest again"):
         assert Counts.load(tmp_path / "again").equals(old)

@@ -103,21 +103,21 @@ def test_sql_by_segment_tells_null_and_odd_values_apart():
     p = by_device()
     p = replace(
         p,
-        leaning={("it's a/b\\",): p.leaning[("web",)], (None,): p.leaning[(None,)]},
+        shrunk={("it's a/b\\",): p.shrunk[("web",)], (None,): p.shrunk[(None,)]},
         by_segment={("it's a/b\\",): p.by_segment[("web",)], (None,): p.by_segment[(None,)]},
     )
     rows = [(odd, 2), (None, 2), ("other", 2), (odd, 4)]
     found = run(sql_case(p, by_segment=True), rows, ["device", "rank"])
     leaning = [1 / p.segment(s).at(2) for s in (odd, None)]
     assert found == pytest.approx([*leaning, None, None])
-    own = [1 / p.segment(s, leaning=False).at(2) for s in (odd, None)]
-    found = run(sql_case(p, by_segment=True, leaning=False), rows, ["device", "rank"])
+    own = [1 / p.segment(s, shrunk=False).at(2) for s in (odd, None)]
+    found = run(sql_case(p, by_segment=True, shrunk=False), rows, ["device", "rank"])
     assert found == pytest.approx([*own, None, None])
     assert own != leaning
 
 
 def test_sql_by_segment_compares_numbers_as_text():
-    p = replace(by_device(), segment_columns=("site",), leaning={("7",): hand()})
+    p = replace(by_device(), segment_columns=("site",), shrunk={("7",): hand()})
     assert run(sql_case(p, by_segment=True), [(7, 2), (8, 2)], ["site", "rank"]) == [
         pytest.approx(2),
         None,

@@ -6,7 +6,7 @@ import pytest
 from unit.counts_example import Pairs, example, with_comparisons
 
 from rankdrift.core.errors import BadCounts
-from rankdrift.counts.counts import UNIT, ByRank, Comparisons, Counts, Held
+from rankdrift.counts.counts import UNIT, ByRank, Counts, Overflow, RankPairs
 from rankdrift.counts.funnel import Funnel, Used
 
 
@@ -17,21 +17,21 @@ def test_a_long_pair_becomes_comparisons_by_the_rule():
         pairs=Pairs([0], [9], [[2, 4, 5, 5, 13]], [10]),
         funnel=Funnel(50, 30, {}, Used(50, 30, 10)),
     ).restrict(max_shown=4)
-    cells = zip(*(column.tolist() for column in counts.comparisons.columns()), strict=True)
+    cells = zip(*(column.tolist() for column in counts.rank_pairs.columns()), strict=True)
     assert list(cells) == [
         (0, 9, 2, 1, False, 10 * UNIT * 2 * 1 // 4),
         (0, 9, 2, 6, False, 10 * UNIT * 2 * 1 // 4),
         (0, 9, 6, 1, False, 10 * UNIT * 1 * 1 // 4),
         (0, 9, 6, 2, False, 10 * UNIT * 1 * 3 // 4),
     ]
-    by_rank = zip(*(column.tolist() for column in counts.held.columns()), strict=True)
+    by_rank = zip(*(column.tolist() for column in counts.overflow.columns()), strict=True)
     assert list(by_rank) == [
         (0, 1, False, 10, 10, 0),
         (0, 2, False, 0, 10, 20),
         (0, 6, False, 0, 10, 10),
     ]
     assert len(counts.pairs) == 0
-    assert counts.n_pairs == counts.n_held == 10
+    assert counts.n_pairs == counts.n_overflow == 10
 
 
 def test_single_tells_of_the_whole_pair():
@@ -40,7 +40,7 @@ def test_single_tells_of_the_whole_pair():
         funnel=Funnel(6, 3, {}, Used(6, 3, 2)),
     ).restrict(max_shown=2)
     cells = {
-        (a, b, one): w for _, _, a, b, one, w in zip(*counts.comparisons.columns(), strict=True)
+        (a, b, one): w for _, _, a, b, one, w in zip(*counts.rank_pairs.columns(), strict=True)
     }
     assert cells == {
         (3, 1, True): UNIT // 2,
@@ -50,7 +50,7 @@ def test_single_tells_of_the_whole_pair():
         (3, 1, False): UNIT // 2,
         (3, 2, False): UNIT // 2,
     }
-    held = {(rank, one): n for _, rank, one, *n in zip(*counts.held.columns(), strict=True)}
+    held = {(rank, one): n for _, rank, one, *n in zip(*counts.overflow.columns(), strict=True)}
     assert held == {
         (1, True): [1, 1, 0],
         (2, True): [0, 1, 0],
@@ -73,7 +73,7 @@ def test_weights_are_those_of_sql_to_the_last_bit():
     pairs = Pairs([0] * 400, [0] * 400, shown, [1] * 400)
     total = pairs.total
     short = Counts(
-        pairs, Comparisons.empty(), ByRank.empty(), Funnel(total.rows, total.clicks, {}, total),
+        pairs, RankPairs.empty(), ByRank.empty(), Funnel(total.rows, total.clicks, {}, total),
         buckets=1, max_rank=8, max_shown=60,
     ).restrict(max_shown=2)  # fmt: skip
     with duckdb.connect() as con:
@@ -89,7 +89,7 @@ def test_weights_are_those_of_sql_to_the_last_bit():
                 * CAST(4294967296 AS DOUBLE) / CAST(m - 1 AS DOUBLE) + 0.5) AS BIGINT))
             FROM by_rank a JOIN by_rank b USING (pair) JOIN by_pair USING (pair)
             WHERE a.c > 0 AND a.rank <> b.rank GROUP BY ALL ORDER BY ALL""").fetchall()
-    _, _, *columns = (column.tolist() for column in short.comparisons.columns())
+    _, _, *columns = (column.tolist() for column in short.rank_pairs.columns())
     assert list(zip(*columns, strict=True)) == expected
     assert {single for _, _, single, _ in expected} == {True, False}
 
@@ -97,39 +97,43 @@ def test_weights_are_those_of_sql_to_the_last_bit():
 @pytest.mark.parametrize(
     "held",
     [
-        Held([0, 0], [2, 3], [True, True], first=[1, 0], pairs=[2, 2], clicks=[2, 0]),
-        Held([0, 0], [2, 3], [True, True], first=[2, 0], pairs=[2, 2], clicks=[1, 0]),
-        Held([0, 0], [2, 4], [True, True], first=[2, 0], pairs=[2, 2], clicks=[2, 0]),
-        Held([0, 0], [2, 3], [False, True], first=[2, 0], pairs=[2, 2], clicks=[2, 0]),
-        Held([0], [2], [True], first=[2], pairs=[2], clicks=[2]),
+        Overflow([0, 0], [2, 3], [True, True], first=[1, 0], pairs=[2, 2], clicks=[2, 0]),
+        Overflow([0, 0], [2, 3], [True, True], first=[2, 0], pairs=[2, 2], clicks=[1, 0]),
+        Overflow([0, 0], [2, 4], [True, True], first=[2, 0], pairs=[2, 2], clicks=[2, 0]),
+        Overflow([0, 0], [2, 3], [False, True], first=[2, 0], pairs=[2, 2], clicks=[2, 0]),
+        Overflow([0], [2], [True], first=[2], pairs=[2], clicks=[2]),
     ],
 )
 def test_pairs_held_are_those_of_the_comparisons(held):
     with pytest.raises(BadCounts, match=r"which are . pairs with . clicks\. Rows were lost"):
-        with_comparisons(held=held)
+        with_comparisons(overflow=held)
 
 
 def test_restricted_counts_know_the_pairs_they_hold():
     counts = with_comparisons(segment_columns=("device",), segments=(("web",),))
     web = counts.restrict(segments=["web"])
-    assert (web.n_pairs, web.n_clicks, web.n_held) == (5, 6, 2)
+    assert (web.n_pairs, web.n_clicks, web.n_overflow) == (5, 6, 2)
     first = counts.only(np.array([2, 4, 9], np.int32))
-    assert first.held.rank.tolist() == [2]
-    assert counts.drifting([0]).n_held == counts.restrict(strict=True).n_held == 0
-    assert counts.regroup([]).held.equals(counts.pool().held)
+    assert first.overflow.rank.tolist() == [2]
+    assert counts.drifting([0]).n_overflow == counts.restrict(strict=True).n_overflow == 0
+    assert counts.regroup([]).overflow.equals(counts.pool().overflow)
 
 
 def test_counts_that_do_not_know_the_pairs_they_hold():
     """As read from a file of format 1."""
-    unknown = with_comparisons(held=Held.empty())
-    assert not unknown.held_known and with_comparisons().held_known and example().held_known
-    assert (unknown.n_pairs, unknown.n_clicks, unknown.n_held) == (5, 6, 2)  # the funnel knows
+    unknown = with_comparisons(overflow=Overflow.empty())
+    assert (
+        not unknown.overflow_known
+        and with_comparisons().overflow_known
+        and example().overflow_known
+    )
+    assert (unknown.n_pairs, unknown.n_clicks, unknown.n_overflow) == (5, 6, 2)  # the funnel knows
     shallow = unknown.restrict(max_rank=4)
-    assert (shallow.n_pairs, shallow.n_clicks, shallow.n_held) == (1, 1, None)
+    assert (shallow.n_pairs, shallow.n_clicks, shallow.n_overflow) == (1, 1, None)
     assert shallow.summary()["pairs_compared"] is None
-    assert not unknown.restrict(max_shown=2).held_known
+    assert not unknown.restrict(max_shown=2).overflow_known
     for both in (unknown + with_comparisons(), with_comparisons() + unknown):
-        assert len(both.held) == 0 < len(both.comparisons)
-        assert (both.n_pairs, both.n_held) == (10, 4)
-    assert not (unknown + example()).held_known
-    assert unknown.restrict(strict=True).held_known  # for there are none
+        assert len(both.overflow) == 0 < len(both.rank_pairs)
+        assert (both.n_pairs, both.n_overflow) == (10, 4)
+    assert not (unknown + example()).overflow_known
+    assert unknown.restrict(strict=True).overflow_known  # for there are none

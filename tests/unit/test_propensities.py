@@ -14,7 +14,7 @@ from unit.curve_example import DEVICES, by_device, hand, small_counts
 from worlds import listed
 
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities, NotIdentified
-from rankdrift.counts.counts import Counts, Held
+from rankdrift.counts.counts import Counts, Overflow
 from rankdrift.estimation.fitting import estimate
 from rankdrift.propensities.csv import label, parse_label
 from rankdrift.propensities.propensities import Propensities
@@ -147,14 +147,14 @@ def test_pairs_and_clicks_are_counted_and_not_weighed():
     of_each = [(*row, 0) for row in rows] + [(*row, 1) for row in long]
     split = listed(of_each, max_shown=3, names=("app", "web"))
     by = estimate(split, by="device", errors="model")
-    assert by.segment("web", leaning=False).pairs.tolist() == [40 + 16, 40 + 16, 16]
-    assert by.segment("web", leaning=False).clicks.tolist() == [80, 40 + 8, 8]
+    assert by.segment("web", shrunk=False).pairs.tolist() == [40 + 16, 40 + 16, 16]
+    assert by.segment("web", shrunk=False).clicks.tolist() == [80, 40 + 8, 8]
 
 
 def test_pairs_and_clicks_of_old_counts_are_those_listed():
     rows = [(((1, c), (2, 1 - c)), b, 3) for b in range(8) for c in (0, 1)]
     long = [(((1, 1), (1, 1), (2, 0), (2, 1)), b, 5) for b in range(8)]
-    old = replace(listed(rows + long, max_shown=3), held=Held.empty())
+    old = replace(listed(rows + long, max_shown=3), overflow=Overflow.empty())
     found = estimate(old)
     assert (found.pairs.tolist(), found.clicks.tolist()) == ([48, 48], [24, 24])
     assert np.array_equal(found.log_p, estimate(listed(rows + long, max_shown=3)).log_p)
@@ -215,7 +215,7 @@ def test_estimates_come_back_with_their_covariance(fits, ending, tmp_path):
         )
     by = Propensities.load(tmp_path / f"by.{ending}")
     assert by.segment(None).ratio(2, 4) == fits["by"].segment(None).ratio(2, 4)
-    assert set(by.leaning) == set(DEVICES)
+    assert set(by.shrunk) == set(DEVICES)
     assert by.provenance["counts"]["pairs"] == fits["by"].provenance["counts"]["pairs"] > 0
 
 
@@ -314,8 +314,8 @@ def test_csv_comes_back_with_each_ranks_own_error(tmp_path):
     back = Propensities.load(tmp_path / "p.csv")
     assert back.errors == "pointwise"
     for (_, ours), (_, theirs) in zip(
-        (("", back), *back.by_segment.items(), *back.leaning.items()),
-        (("", hand()), *by_device().by_segment.items(), *by_device().leaning.items()),
+        (("", back), *back.by_segment.items(), *back.shrunk.items()),
+        (("", hand()), *by_device().by_segment.items(), *by_device().shrunk.items()),
         strict=True,
     ):
         np.testing.assert_allclose(ours.log_p, theirs.log_p, atol=ROUNDING)
@@ -564,7 +564,7 @@ def test_repr_is_one_short_line():
 def test_the_notebook_view_is_escaped():
     bad = "<script>alert(1)</script>"
     p = replace(by_device(), method=bad, gaps={4: bad}, segment_columns=(bad,))
-    p = replace(p, by_segment={(bad,): hand()}, leaning={})
+    p = replace(p, by_segment={(bad,): hand()}, shrunk={})
     seen = []
     parser = HTMLParser()
     parser.handle_starttag = lambda tag, attributes: seen.append(tag)

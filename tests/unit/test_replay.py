@@ -51,15 +51,15 @@ def test_clicks_fall_where_the_truth_says(counts):
 def test_comparisons_are_replayed_too():
     made = pairs(3_000, ranks=20, relevance=0.4, appearances=6, max_shown=6, seed=2).counts
     short = made.restrict(max_shown=5)
-    assert len(short.comparisons)
+    assert len(short.rank_pairs)
     mixed = pairs(3_000, ranks=20, relevance=0.4, appearances=4, max_shown=5, seed=3).counts
     both = _together(short, mixed)
     truth = estimate(both, errors="model")
     drawn = Design.of(both, truth).draw([0])
-    assert drawn.comparisons.weight.sum() == both.comparisons.weight.sum()
+    assert drawn.rank_pairs.weight.sum() == both.rank_pairs.weight.sum()
     again = estimate(drawn, errors="model")
     assert np.abs(again.log_p - truth.log_p).max() < 0.4
-    assert not drawn.comparisons.equals(both.comparisons)
+    assert not drawn.rank_pairs.equals(both.rank_pairs)
 
 
 def test_what_comes_back_is_told(counts):

@@ -291,7 +291,7 @@ def test_support_adds_up():
 
 def test_clicks_of_pairs_held_as_comparisons_count():
     counts = simulate(1500, 12, 4, shown=(2, 6), max_shown=3).counts
-    assert len(counts.comparisons)
+    assert len(counts.rank_pairs)
     curve = estimate(counts)
     for known in (counts, None):
         blocks = support_by_rank(curve, known)

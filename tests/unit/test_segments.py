@@ -61,8 +61,8 @@ def test_leaning_curves_lie_between_their_own_and_the_pool(curve, seed):
     segments = {"app": power(1.0), "tv": power(0.7), "web": power(0.4)}
     world = simulate(2500, 8, seed, segments=segments, shares=[0.6, 0.1, 0.3], level=0.3)
     found = estimate(world.counts, by="device", curve=curve)
-    assert set(found.leaning) == set(found.by_segment)
-    for segment, leaning in found.leaning.items():
+    assert set(found.shrunk) == set(found.by_segment)
+    for segment, leaning in found.shrunk.items():
         own = found.by_segment[segment]
         pool = found.log_p[np.searchsorted(found.ranks, own.ranks)]
         low, high = np.minimum(own.log_p, pool), np.maximum(own.log_p, pool)
@@ -81,13 +81,13 @@ def test_a_tiny_segment_leans_mostly_and_a_large_one_hardly():
     found = estimate(counts, by="device", curve=KNOTS)
 
     def leans(name):
-        own, leaning = found.by_segment[(name,)], found.leaning[(name,)]
+        own, leaning = found.by_segment[(name,)], found.shrunk[(name,)]
         return 1 - (leaning.log_p - found.log_p)[-1] / (own.log_p - found.log_p)[-1]
 
     assert leans("tv") > 0.7
     assert leans("app") < 0.4
     assert leans("web") < 0.4
-    tiny = found.leaning[("tv",)]
+    tiny = found.shrunk[("tv",)]
     assert (tiny.std_error[1:] < found.by_segment[("tv",)].std_error[1:]).all()
     assert (tiny.std_error[1:] >= found.std_error[1:]).all()  # surer than its pool it cannot be
 
@@ -129,7 +129,7 @@ def test_leaning_by_hand():
     noise = np.stack([own.std_error[1:] ** 2 for own in found.by_segment.values()])
     share = (1 / noise) / (1 / noise).sum(axis=0)
     pool = found.std_error[1:] ** 2
-    for place, (segment, leaning) in enumerate(found.leaning.items()):
+    for place, (segment, leaning) in enumerate(found.shrunk.items()):
         # pool − own = Σ share·deviation − own deviation, each of variance (size·log rank)².
         weights = share - (np.arange(3) == place)[:, None]
         own, extra = found.by_segment[segment], np.maximum(noise[place] - pool, 0)
@@ -162,7 +162,7 @@ def test_segments_that_do_not_differ_gain_from_the_pool():
     counts = simulate(900, 30, 4, segments=SAME, queries=300).counts
     found = estimate(counts, by="device", curve=KNOTS)
     assert found.difference.spread == 0
-    for segment, leaning in found.leaning.items():
+    for segment, leaning in found.shrunk.items():
         own = found.by_segment[segment]
         assert (leaning.std_error[1:] < own.std_error[1:]).all()
         assert (np.abs(leaning.log_p - found.log_p) <= np.abs(own.log_p - found.log_p)).all()
@@ -176,7 +176,7 @@ def test_intervals_of_leaning_curves_hold_the_truth():
         slopes = {name: power(s) for name, s in zip(("app", "tv", "web"), drawn, strict=True)}
         world = simulate(1500, 30, seed, segments=slopes, queries=300)
         found = estimate(world.counts, by="device", curve=KNOTS)
-        for (name,), leaning in found.leaning.items():
+        for (name,), leaning in found.shrunk.items():
             low, high = (np.log(bound)[[4, 29]] for bound in leaning.interval(0.95))
             truth = world.by_segment[name][[4, 29]]
             held.append((low <= truth) & (truth <= high))
@@ -195,8 +195,8 @@ def test_segments_without_an_estimate_are_named():
     assert "Rank 1, the reference" in found.difference.left_out[("web",)]
     with pytest.raises(BadOption, match=r"No segment 'web'. There are: app, tv"):
         found.segment("web")
-    assert found.segment("tv") is found.leaning[("tv",)]
-    assert found.segment("tv", leaning=False) is found.by_segment[("tv",)]
+    assert found.segment("tv") is found.shrunk[("tv",)]
+    assert found.segment("tv", shrunk=False) is found.by_segment[("tv",)]
 
 
 def test_one_segment_has_nothing_to_differ_from():
@@ -232,7 +232,7 @@ def test_columns_that_the_counts_are_not_split_by():
 def test_another_reference_for_all_segments():
     counts = simulate(1500, 8, 3, segments=SAME, level=0.3).counts
     found = estimate(counts, by="device").relative_to(4)
-    for curves in (found.by_segment, found.leaning):
+    for curves in (found.by_segment, found.shrunk):
         for curve in curves.values():
             assert curve.reference == 4
             assert curve.log_p[3] == curve.std_error[3] == 0

@@ -29,7 +29,7 @@ def curve(log_p, error=0.05):
 def segmented(spread, p_value, *curves):
     own = {(f"s{i}",): each for i, each in enumerate(curves)}
     test = Difference(2.0, 8.0, p_value, spread, {})
-    return replace(curves[0], segment_columns=("s",), by_segment=own, leaning=own, difference=test)
+    return replace(curves[0], segment_columns=("s",), by_segment=own, shrunk=own, difference=test)
 
 
 def test_a_difference_that_is_nowhere_but_at_some_ranks_is_told_where():

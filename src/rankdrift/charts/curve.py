@@ -128,7 +128,7 @@ def _data(rows: Rows) -> Any:
 
 def _curves(p: Propensities) -> tuple[dict[str, Propensities], str, int]:
     """The curves to draw by name, the title of their legend, and how many are left out."""
-    found: Mapping[Segment, Propensities] = p.leaning or p.by_segment
+    found: Mapping[Segment, Propensities] = p.shrunk or p.by_segment
     most = sorted(found, key=lambda segment: -int(found[segment].clicks.sum()))[: len(COLOURS)]
     drawn = {label(segment): found[segment] for segment in found if segment in most}
     pool = "All"

@@ -12,7 +12,7 @@ import numpy as np
 
 from rankdrift.core.errors import BadCounts
 from rankdrift.core.types import Bools, SmallInts
-from rankdrift.counts.tables import DRIFTS, Comparisons, Held, Table, usable
+from rankdrift.counts.tables import DRIFTS, Overflow, RankPairs, Table, usable
 
 if TYPE_CHECKING:
     from rankdrift.counts.counts import Counts
@@ -54,8 +54,8 @@ def check_tables(counts: Counts) -> None:
     """Raise BadCounts unless every row can be."""
     for table, kind, faults in (
         (counts.pairs, "listed pairs", _pair_faults(counts)),
-        (counts.comparisons, "comparisons", _comparison_faults(counts)),
-        (counts.held, "counts of much-shown pairs by rank", _held_faults(counts)),
+        (counts.rank_pairs, "comparisons", _comparison_faults(counts)),
+        (counts.overflow, "counts of much-shown pairs by rank", _held_faults(counts)),
         (counts.by_rank, "counts by rank", _by_rank_faults(counts)),
     ):
         for sums in table.columns()[-table.SUMS :]:
@@ -68,16 +68,16 @@ def check_tables(counts: Counts) -> None:
 
 def check_used(counts: Counts) -> None:
     """Raise BadCounts unless the funnel's `used` is the listed pairs plus those compared."""
-    used, listed, held = counts.funnel.used, counts.pairs.total, counts.held
+    used, listed, held = counts.funnel.used, counts.pairs.total, counts.overflow
     pairs, rows, clicks = (
         getattr(used, name) - getattr(listed, name) for name in ("pairs", "rows", "clicks")
     )
     if pairs == 0:
-        agree = rows == clicks == len(held) == len(counts.comparisons) == 0
+        agree = rows == clicks == len(held) == len(counts.rank_pairs) == 0
     else:
         least = pairs * (counts.max_shown + 1)
-        agree = rows >= least and clicks >= pairs > 0 and len(counts.comparisons) > 0
-    if counts.held_known:
+        agree = rows >= least and clicks >= pairs > 0 and len(counts.rank_pairs) > 0
+    if counts.overflow_known:
         agree = agree and (pairs, clicks) == (held.first.sum(), held.clicks.sum())
         agree = agree and _same_ranks(counts)
     if not agree:
@@ -85,7 +85,7 @@ def check_used(counts: Counts) -> None:
         raise BadCounts(
             f"The funnel says {used.pairs:,} pairs, {used.rows:,} rows and {used.clicks:,} clicks "
             f"were used, but {listed.pairs:,} pairs with {listed.rows:,} rows and "
-            f"{listed.clicks:,} clicks are listed, with {len(counts.comparisons):,} comparisons "
+            f"{listed.clicks:,} clicks are listed, with {len(counts.rank_pairs):,} comparisons "
             f"for pairs shown more than max_shown {counts.max_shown} times"
             f"{f', which are {told}' if len(held) else ''}. "
             "Rows were lost or counted twice on the way: count again, and take all the rows."
@@ -94,12 +94,12 @@ def check_used(counts: Counts) -> None:
 
 def _same_ranks(counts: Counts) -> bool:
     """Whether comparisons are of the ranks at which `held` has pairs, and the other way round."""
-    held, compared = counts.held, counts.comparisons
+    held, compared = counts.overflow, counts.rank_pairs
     ranks = (compared.clicked, compared.other, held.rank)
     deepest = max(int(rank.max(initial=0)) for rank in ranks)
     size = len(counts.segments) * 2 * (deepest + 1)
 
-    def found(table: Held | Comparisons, rank: SmallInts) -> Bools:
+    def found(table: Overflow | RankPairs, rank: SmallInts) -> Bools:
         there = np.zeros(size, bool)
         there[(table.segment * np.int64(2) + table.single) * (deepest + 1) + rank] = True
         return there
@@ -121,15 +121,15 @@ def _pair_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
 
 
 def _comparison_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
-    clicked, other = counts.comparisons.clicked, counts.comparisons.other
-    yield _outside(counts.comparisons.bucket, 0, counts.buckets - 1), _bucket_words(counts)
+    clicked, other = counts.rank_pairs.clicked, counts.rank_pairs.other
+    yield _outside(counts.rank_pairs.bucket, 0, counts.buckets - 1), _bucket_words(counts)
     yield _outside(clicked, 1, counts.max_rank), _rank_words(counts)
     yield _outside(other, 1, counts.max_rank), _rank_words(counts)
     yield clicked == other, "the same rank twice, which compares nothing"
 
 
 def _held_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
-    held = counts.held
+    held = counts.overflow
     yield _outside(held.rank, 1, counts.max_rank), _rank_words(counts)
     yield held.first > held.pairs, "more pairs that have it as their first rank than were shown"
     yield held.single & (held.clicks > held.pairs), "more clicks than pairs with a single one"

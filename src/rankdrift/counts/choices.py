@@ -37,7 +37,7 @@ def choices_of(counts: Counts, clicks: Literal["every", "single"]) -> Choices:
     """One term per clicked rank of each listed pair, then one per comparison."""
     if clicks not in ("every", "single"):
         raise BadOption(f"clicks is {clicks!r}. Use 'every' or 'single'.")
-    pairs, comparisons = counts.pairs, counts.comparisons
+    pairs, comparisons = counts.pairs, counts.rank_pairs
     clicked = pairs.shown & 1
     if clicks == "single":
         clicked = clicked * (pairs.clicks == 1)[:, None]

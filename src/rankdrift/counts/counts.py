@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
@@ -27,9 +28,9 @@ from rankdrift.counts.tables import (
     DRIFTS,
     UNIT,
     ByRank,
-    Comparisons,
-    Held,
+    Overflow,
     Pairs,
+    RankPairs,
     fold,
     shorten,
     stack,
@@ -43,18 +44,18 @@ __all__ = [
     "DRIFTS",
     "UNIT",
     "ByRank",
-    "Comparisons",
     "Counts",
-    "Held",
+    "Overflow",
     "Pairs",
+    "RankPairs",
     "Segment",
     "merge",
 ]
 
 
-Segmented = TypeVar("Segmented", Pairs, Comparisons, Held, ByRank)
+Segmented = TypeVar("Segmented", Pairs, RankPairs, Overflow, ByRank)
 
-_TABLES = ("pairs", "comparisons", "held", "by_rank")
+_TABLES = ("pairs", "rank_pairs", "overflow", "by_rank")
 _BATCH = 8_000_000  # rows waiting to be merged before they are
 
 
@@ -64,14 +65,14 @@ class Counts:
 
     segments: the values of segment_columns, one tuple each, sorted, None first; ((),) if there
     are no segment columns. buckets: a power of two. max_shown: pairs shown more often are not
-    listed in `pairs` but held as comparisons, and counted by rank in `held`. days: ISO. sources:
-    fingerprints of the inputs. options: the resolved options of the harvest, as plain JSON values.
+    listed in `pairs` but held as comparisons, and counted by rank in `overflow`. days: ISO.
+    sources: fingerprints of the inputs. options: those of the harvest, as plain JSON values.
     version: of the rankdrift that counted. The funnel is that of the log, and stays so when the
     counts are restricted.
     """
 
     pairs: Pairs
-    comparisons: Comparisons
+    rank_pairs: RankPairs
     by_rank: ByRank
     funnel: Funnel
     buckets: int
@@ -83,7 +84,7 @@ class Counts:
     sources: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     version: str = ""
-    held: Held = field(default_factory=Held.empty)
+    overflow: Overflow = field(default_factory=Overflow.empty)
 
     def __post_init__(self) -> None:
         for name, value in plain_values(self).items():
@@ -110,37 +111,49 @@ class Counts:
         return {name: getattr(self, name) for name in _TABLES}
 
     @property
-    def held_known(self) -> bool:
-        """Whether `held` has the pairs that are held as comparisons: files of format 1 do not."""
-        return len(self.held) > 0 or len(self.comparisons) == 0
+    def overflow_known(self) -> bool:
+        """Whether `overflow` has the pairs kept as rank_pairs: files of format 1 do not."""
+        return len(self.overflow) > 0 or len(self.rank_pairs) == 0
 
     @property
-    def n_held(self) -> int | None:
+    def n_overflow(self) -> int | None:
         """Pairs held as comparisons; of counts restricted to fewer ranks, those whose first rank
         is left; None if that is not known."""
         if self.whole:
             return self.funnel.used.pairs - self.pairs.total.pairs
-        return int(self.held.first.sum()) if self.held_known else None
+        return int(self.overflow.first.sum()) if self.overflow_known else None
+
+    @property
+    def comparisons(self) -> RankPairs:
+        """Old name of `rank_pairs`."""
+        warnings.warn("comparisons is now rank_pairs", DeprecationWarning, stacklevel=2)
+        return self.rank_pairs
+
+    @property
+    def held(self) -> Overflow:
+        """Old name of `overflow`."""
+        warnings.warn("held is now overflow", DeprecationWarning, stacklevel=2)
+        return self.overflow
 
     @property
     def n_pairs(self) -> int:
         """Pairs counted: those listed, and those held as far as known."""
         if self.whole:
             return self.funnel.used.pairs
-        return self.pairs.total.pairs + (self.n_held or 0)
+        return self.pairs.total.pairs + (self.n_overflow or 0)
 
     @property
     def n_clicks(self) -> int:
         """Clicks of the pairs counted."""
         if self.whole:
             return self.funnel.used.clicks
-        return self.pairs.total.clicks + int(self.held.clicks.sum())
+        return self.pairs.total.clicks + int(self.overflow.clicks.sum())
 
     @property
     def ranks(self) -> SmallInts:
         """The ranks at which usable pairs were shown, ascending."""
         listed = np.unique(self.pairs.shown) >> 1
-        found = [listed[listed > 0], self.comparisons.clicked, self.comparisons.other]
+        found = [listed[listed > 0], self.rank_pairs.clicked, self.rank_pairs.other]
         return np.unique(np.concatenate(found))
 
     def equals(self, other: Counts) -> bool:
@@ -219,8 +232,8 @@ class Counts:
             "pairs": self.n_pairs,
             "clicks": self.n_clicks,
             "pairs_listed": self.pairs.total.pairs,
-            "pairs_compared": self.n_held,
-            "comparison_weight": float((self.comparisons.weight / UNIT).sum()),
+            "pairs_compared": self.n_overflow,
+            "comparison_weight": float((self.rank_pairs.weight / UNIT).sum()),
             "rows": sum(map(len, self.tables.values())),
             "ranks": len(self.ranks),
             "deepest_rank": int(self.ranks.max(initial=0)),
@@ -268,10 +281,10 @@ def merge(parts: Iterable[Counts]) -> Counts:
     rows = limit = 0
     for part in parts:
         waiting.append(part)
-        rows += len(part.pairs) + len(part.comparisons)
+        rows += len(part.pairs) + len(part.rank_pairs)
         if rows > max(limit, _BATCH):
             waiting = [_join(waiting)]
-            rows = len(waiting[0].pairs) + len(waiting[0].comparisons)
+            rows = len(waiting[0].pairs) + len(waiting[0].rank_pairs)
             limit = 2 * rows
     if not waiting:
         raise BadCounts("There are no counts to merge. Give at least one.")
@@ -295,21 +308,21 @@ def _join(parts: Sequence[Counts]) -> Counts:
     max_shown = min(part.max_shown for part in parts)
     segments: list[Segment] = []
     listed: list[Pairs] = []
-    compared: list[Comparisons] = []
-    held: list[Held] = []
+    compared: list[RankPairs] = []
+    held: list[Overflow] = []
     by_rank: list[ByRank] = []
     for part in parts:
         short, more, by_ranks = shorten(part.pairs, max_shown)
         listed.append(_shift(short, len(segments)))
-        compared += [_shift(table, len(segments)) for table in (part.comparisons, more)]
-        held += [_shift(table, len(segments)) for table in (part.held, by_ranks)]
+        compared += [_shift(table, len(segments)) for table in (part.rank_pairs, more)]
+        held += [_shift(table, len(segments)) for table in (part.overflow, by_ranks)]
         by_rank.append(_shift(part.by_rank, len(segments)))
         segments += part.segments
     return replace(
         first,
         pairs=fold(stack(listed), buckets),
-        comparisons=fold(stack(compared), buckets),
-        held=stack(held) if all(part.held_known for part in parts) else Held.empty(),
+        rank_pairs=fold(stack(compared), buckets),
+        overflow=stack(held) if all(part.overflow_known for part in parts) else Overflow.empty(),
         by_rank=stack(by_rank),
         funnel=reduce(add, (part.funnel for part in parts)),
         buckets=buckets,

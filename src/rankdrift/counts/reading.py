@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadCounts, Remark, did_you_mean
 from rankdrift.core.types import Segment
-from rankdrift.counts.counts import ByRank, Comparisons, Counts, Held, Pairs
+from rankdrift.counts.counts import ByRank, Counts, Overflow, Pairs, RankPairs
 from rankdrift.counts.funnel import INPUT, USED, Dropped, Funnel, Used
 from rankdrift.counts.schema import MARK, OF_PLAN, SEGMENT, TYPES, Told, quoted, text
-from rankdrift.counts.tables import spell_out
+from rankdrift.counts.tables import decode
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -58,8 +58,8 @@ def read_table(
         rows = _stage(con, relation_sql, columns, bool(meta.get("marked")), funnel is not None)
         counts = Counts(
             pairs=_pairs(rows, fields["max_shown"]),
-            comparisons=Comparisons(**rows.fetch("comparison", _COMPARISON)),
-            held=Held(**rows.fetch("held", _HELD)),
+            rank_pairs=RankPairs(**rows.fetch("comparison", _COMPARISON)),
+            overflow=Overflow(**rows.fetch("held", _HELD)),
             by_rank=ByRank(**rows.fetch("rank", _RANK)),
             funnel=_funnel(con, funnel or ()),
             segments=_segments(con) if columns else ((),),
@@ -69,13 +69,13 @@ def read_table(
         con.execute("DROP TABLE IF EXISTS temp.rankdrift_pair")
         con.execute("DROP TABLE IF EXISTS temp.rankdrift_segments")
         con.execute("DROP VIEW IF EXISTS temp.rankdrift_rows")
-    if not counts.held_known:
+    if not counts.overflow_known:
         _tell_unknown(counts)
     return counts
 
 
 def _tell_unknown(counts: Counts) -> None:
-    held = "The" if counts.n_held is None else f"The {counts.n_held:,}"
+    held = "The" if counts.n_overflow is None else f"The {counts.n_overflow:,}"
     told = (
         f"{held} pairs shown more than {counts.max_shown} times are not counted by rank in these "
         "counts, which an older rankdrift made. Propensities and errors are the same, but their "
@@ -240,7 +240,7 @@ def _pairs(rows: _Rows, max_shown: int) -> Pairs:
     codes = {f"c{i}": f"coalesce(codes[{i}], 0)" for i in range(1, _longest(rows, max_shown) + 1)}
     found = rows.fetch("pair", _PAIR | codes, "rankdrift_pair")
     shown = np.stack([found.pop(code) for code in codes], axis=1)
-    return Pairs(**found, shown=spell_out(shown) if rows.planned else shown)
+    return Pairs(**found, shown=decode(shown) if rows.planned else shown)
 
 
 def _longest(rows: _Rows, max_shown: int) -> int:

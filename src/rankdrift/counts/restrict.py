@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, did_you_mean
-from rankdrift.counts.tables import Comparisons, Held, Pairs, cut, fold, shorten, stack
+from rankdrift.counts.tables import Overflow, Pairs, RankPairs, cut, fold, shorten, stack
 
 if TYPE_CHECKING:
     from rankdrift.core.types import Segment
@@ -49,8 +49,10 @@ def restrict(
         done["strict"] = True
     pairs, compared, held = shorten(tables["pairs"], max_shown)
     tables["pairs"] = fold(pairs, buckets)
-    tables["comparisons"] = fold(stack([tables["comparisons"], compared]), buckets)
-    tables["held"] = stack([tables["held"], held]) if counts.held_known else Held.empty()
+    tables["rank_pairs"] = fold(stack([tables["rank_pairs"], compared]), buckets)
+    tables["overflow"] = (
+        stack([tables["overflow"], held]) if counts.overflow_known else Overflow.empty()
+    )
     return replace(
         counts, **tables, buckets=buckets, max_rank=max_rank, max_shown=max_shown,
         options=told(counts, **done),
@@ -59,19 +61,19 @@ def restrict(
 
 def at_ranks(tables: Tables, ranks: NDArray[Any]) -> Tables:
     """Appearances at these ranks only."""
-    compared, held, by_rank = tables["comparisons"], tables["held"], tables["by_rank"]
+    compared, held, by_rank = tables["rank_pairs"], tables["overflow"], tables["by_rank"]
     inside = np.isin(compared.clicked, ranks) & np.isin(compared.other, ranks)
     return {
         "pairs": cut(tables["pairs"], ranks),
-        "comparisons": compared.take(inside),
-        "held": held.take(np.isin(held.rank, ranks)),
+        "rank_pairs": compared.take(inside),
+        "overflow": held.take(np.isin(held.rank, ranks)),
         "by_rank": by_rank.take(np.isin(by_rank.rank, ranks)),
     }
 
 
 def listed_only(pairs: Pairs) -> Tables:
     """These pairs, and no comparison."""
-    return {"pairs": pairs, "comparisons": Comparisons.empty(), "held": Held.empty()}
+    return {"pairs": pairs, "rank_pairs": RankPairs.empty(), "overflow": Overflow.empty()}
 
 
 def told(counts: Counts, **done: Any) -> dict[str, Any]:

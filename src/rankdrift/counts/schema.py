@@ -55,8 +55,8 @@ def table_sql(con: DuckDBPyConnection, counts: Counts) -> str:
     """A SELECT, on `con`, of the table of `counts`; in canonical order, as UNION ALL keeps it."""
     codes = {f"c{i}": np.ascontiguousarray(code) for i, code in enumerate(counts.pairs.shown.T)}
     con.register("rankdrift_pairs", _columns(counts.pairs, "shown") | codes)
-    con.register("rankdrift_comparisons", _columns(counts.comparisons))
-    con.register("rankdrift_held", _columns(counts.held))
+    con.register("rankdrift_comparisons", _columns(counts.rank_pairs))
+    con.register("rankdrift_held", _columns(counts.overflow))
     con.register("rankdrift_by_rank", _columns(counts.by_rank))
     shown = f"concat_ws(' ', {', '.join(f'nullif({code}, 0)' for code in codes)})"
     nulls, values = {}, {}

@@ -128,7 +128,7 @@ class Pairs(Table):
 
 
 @dataclass(frozen=True, eq=False)
-class Comparisons(Table):
+class RankPairs(Table):
     """Pairs shown more than max_shown times, as weighted choices between two ranks.
 
     segment, bucket (C,) int32; clicked, other (C,) int32, the two ranks;
@@ -145,8 +145,8 @@ class Comparisons(Table):
 
 
 @dataclass(frozen=True, eq=False)
-class Held(Table):
-    """The pairs that Comparisons are made of, by rank.
+class Overflow(Table):
+    """The pairs that RankPairs are made of, by rank.
 
     segment, rank (H,) int32; single (H,) bool, the pair had exactly one click;
     first (H,) int64, pairs with this as the first of their ranks: they add up to all pairs;
@@ -176,7 +176,7 @@ class ByRank(Table):
 
 
 AnyTable = TypeVar("AnyTable", bound=Table)
-Bucketed = TypeVar("Bucketed", Pairs, Comparisons)
+Bucketed = TypeVar("Bucketed", Pairs, RankPairs)
 
 
 def stack(tables: Sequence[AnyTable]) -> AnyTable:
@@ -215,18 +215,18 @@ def usable(shown: SmallInts) -> Bools:
     return two_ranks & clicked
 
 
-def shorten(pairs: Pairs, max_shown: int) -> tuple[Pairs, Comparisons, Held]:
+def shorten(pairs: Pairs, max_shown: int) -> tuple[Pairs, RankPairs, Overflow]:
     """Pairs shown more than `max_shown` times turned into comparisons."""
     long = pairs.appearances > max_shown
     if not long.any():
-        return pairs, Comparisons.empty(), Held.empty()
+        return pairs, RankPairs.empty(), Overflow.empty()
     rows = np.flatnonzero(long)
     chunks = (pairs.take(rows[start : start + _CHUNK]) for start in range(0, len(rows), _CHUNK))
     compared, held = zip(*map(_compare, chunks), strict=True)
     return pairs.take(~long), stack(compared), stack(held)
 
 
-def _compare(pairs: Pairs) -> tuple[Comparisons, Held]:
+def _compare(pairs: Pairs) -> tuple[RankPairs, Overflow]:
     """Each clicked rank a against each other rank b of its pair, with weight c_a n_b / (m - 1).
 
     The weight of one pair is rounded to 1/UNIT in IEEE doubles, in this order of operations,
@@ -255,7 +255,7 @@ def _compare(pairs: Pairs) -> tuple[Comparisons, Held]:
     share = (c[a] * n[b]).astype(np.float64) * float(UNIT) / (m - 1).astype(np.float64)
     weight = np.floor(share + 0.5)
     _refuse_too_many(weight * pairs.pairs[row])
-    compared = Comparisons(
+    compared = RankPairs(
         segment=pairs.segment[row],
         bucket=pairs.bucket[row],
         clicked=rank[a],
@@ -264,7 +264,7 @@ def _compare(pairs: Pairs) -> tuple[Comparisons, Held]:
         weight=weight.astype(np.int64) * pairs.pairs[row],
     )
     many = pairs.pairs[pair]
-    held = Held(
+    held = Overflow(
         segment=pairs.segment[pair],
         rank=rank,
         single=single[pair],
@@ -275,7 +275,7 @@ def _compare(pairs: Pairs) -> tuple[Comparisons, Held]:
     return compared.collapse(), held.collapse()
 
 
-def spell_out(cells: Ints) -> SmallInts:
+def decode(cells: Ints) -> SmallInts:
     """The appearances of pairs, as in Pairs.shown, of which the plan tells ranks: see
     `plan.pairs.CELL`. cells (P, K), each row's ascending and beside zeros."""
     pair, column = np.nonzero(cells)

@@ -28,10 +28,10 @@ def model_covariance(fit: Fit) -> Floats:
 
 def bucket_covariance(fit: Fit) -> Floats:
     """Sandwich with query buckets as clusters."""
-    return spread_of(bucket_moves(fit)[fit.likelihood.touched])
+    return jackknife_covariance(bucket_influence(fit)[fit.likelihood.touched])
 
 
-def bucket_moves(fit: Fit) -> Floats:
+def bucket_influence(fit: Fit) -> Floats:
     """(G, F): how far phi moves when a bucket joins the others; 0 for buckets without terms.
 
     Each bucket's pull is divided by the information of the *other* buckets (the jackknife's one
@@ -76,16 +76,16 @@ def _moves_one_by_one(fit: Fit, whole: Floats, scores: Floats) -> Floats:
     return moves
 
 
-def parts_of_moves(moves: Floats) -> Floats:
+def jackknife_root(moves: Floats) -> Floats:
     """(F, G): columns whose outer products add up to the covariance, from the moves (G, F) of
     independent buckets that have terms."""
     n = len(moves)
     return np.asarray(np.sqrt((n - 1) / n) * (moves - moves.mean(axis=0)).T)
 
 
-def spread_of(moves: Floats) -> Floats:
+def jackknife_covariance(moves: Floats) -> Floats:
     """Covariance from the moves of independent buckets that have terms, (G, F) -> (F, F)."""
-    parts = parts_of_moves(moves)
+    parts = jackknife_root(moves)
     return np.asarray(parts @ parts.T)
 
 
@@ -189,7 +189,7 @@ def _refitted(fit: Fit, weight: Floats, otherwise: Floats) -> Floats:
         return otherwise
 
 
-def parts_of(covariance: Floats) -> Floats:
+def covariance_root(covariance: Floats) -> Floats:
     """(F, N): columns whose outer products add up to the covariance, also one of low rank; of a
     matrix that is not quite one, to the nearest that is."""
     error = np.sqrt(np.maximum(np.diag(covariance), 0.0))

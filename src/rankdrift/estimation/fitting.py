@@ -16,12 +16,12 @@ from rankdrift.counts.connection import connect
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.covariance import (
     bootstrap,
-    bucket_moves,
+    bucket_influence,
+    covariance_root,
+    jackknife_root,
     model_covariance,
     model_variance,
     no_less,
-    parts_of,
-    parts_of_moves,
 )
 from rankdrift.estimation.curves import Curve
 from rankdrift.estimation.curves import curve as parse_curve
@@ -89,7 +89,7 @@ def estimate(
 def fit_curve(counts: Counts, options: Options) -> Propensities:
     """One curve for all of `counts`."""
     fitted = fit(counts, options)
-    return describe(counts, fitted, options)
+    return to_propensities(counts, fitted, options)
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def _refuse_empty_knots(terms: Likelihood, basis: Floats, curve: Curve) -> None:
     )
 
 
-def describe(counts: Counts, fitted: Fitted, options: Options) -> Propensities:
+def to_propensities(counts: Counts, fitted: Fitted, options: Options) -> Propensities:
     """The propensities of a fit, with their uncertainty and what is behind each rank."""
     fit_, curve, terms = fitted.fit, fitted.curve, fitted.likelihood
     parts, df = _parts(fit_, options)
@@ -225,7 +225,7 @@ def describe(counts: Counts, fitted: Fitted, options: Options) -> Propensities:
 def _parts(fit: Fit, options: Options) -> tuple[Floats, float]:
     """(F, N): columns whose outer products add up to the covariance of phi; degrees of freedom."""
     if options.errors == "model":
-        return parts_of(model_covariance(fit)), np.inf
+        return covariance_root(model_covariance(fit)), np.inf
     used = fit.likelihood.touched
     if len(used) < 2:
         raise NotIdentified(
@@ -234,8 +234,8 @@ def _parts(fit: Fit, options: Options) -> tuple[Floats, float]:
         )
     if options.errors == "bootstrap":
         drawn = bootstrap(fit, options.samples, options.seed)
-        return parts_of(np.atleast_2d(np.cov(drawn, rowvar=False))), float(len(used) - 1)
-    return parts_of_moves(bucket_moves(fit)[used]), float(len(used) - 1)
+        return covariance_root(np.atleast_2d(np.cov(drawn, rowvar=False))), float(len(used) - 1)
+    return jackknife_root(bucket_influence(fit)[used]), float(len(used) - 1)
 
 
 def _extrapolate(
@@ -272,7 +272,7 @@ def _behind(
     counts: Counts, ranks: Ranks, clicks: Clicks
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs used that were shown at each rank, and the clicks they got there."""
-    used, held = counts.pairs, counts.held
+    used, held = counts.pairs, counts.overflow
     if clicks == "single":
         used, held = used.take(used.clicks == 1), held.take(held.single)
     size = max(int(ranks[-1]), counts.max_rank) + 1

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankdrift.core.errors import NotIdentified
 from rankdrift.core.types import Floats, Ranks
-from rankdrift.estimation.covariance import bucket_moves, spread_of
+from rankdrift.estimation.covariance import bucket_influence, jackknife_covariance
 from rankdrift.estimation.fitting import Fitted
 
 MOST_RANKS = 8
@@ -56,7 +56,7 @@ def agreement(curves: Sequence[Fitted], reference: int) -> Agreement:
     first, *others = (_at(curve, at, reference) for curve in curves)
     off = np.stack([values - first[0] for values, _ in others])
     moves = np.concatenate([moved - first[1] for _, moved in others], axis=1)[touched]
-    covariance = spread_of(moves) if len(moves) > 1 else np.zeros((moves.shape[1],) * 2)
+    covariance = jackknife_covariance(moves) if len(moves) > 1 else np.zeros((moves.shape[1],) * 2)
     statistic, df, df_error, p_value = hotelling(off.ravel(), covariance, len(touched))
     noise = np.diag(covariance).reshape(off.shape)
     return Agreement(statistic, df, df_error, p_value, at, off, noise)
@@ -76,7 +76,7 @@ def _at(curve: Fitted, at: Ranks, reference: int) -> tuple[Floats, Floats]:
     place = np.searchsorted(curve.likelihood.ranks, at)
     zero = int(np.searchsorted(curve.likelihood.ranks, reference))
     contrast = curve.fit.basis[place] - curve.fit.basis[zero]
-    return contrast @ curve.fit.phi, bucket_moves(curve.fit) @ contrast.T
+    return contrast @ curve.fit.phi, bucket_influence(curve.fit) @ contrast.T
 
 
 def hotelling(off: Floats, covariance: Floats, clusters: int) -> tuple[float, int, int, float]:

@@ -278,7 +278,7 @@ def likelihood(
     """
     codes = np.ascontiguousarray(counts.pairs.shown.T)
     pairs, bucket = counts.pairs.pairs, counts.pairs.bucket
-    compared = counts.comparisons
+    compared = counts.rank_pairs
     if clicks == "single":
         compared = compared.take(compared.single) if len(compared) else compared
         one = (codes & 1).sum(axis=0, dtype=np.int32) == 1

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def estimate_by(counts: Counts, by: tuple[str, ...], options: "Options") -> Propensities:
-    from rankdrift.estimation.fitting import describe, fit
-    from rankdrift.estimation.shrinkage import lean
+    from rankdrift.estimation.fitting import fit, to_propensities
+    from rankdrift.estimation.shrinkage import shrink
 
     counts = _grouped(counts, by)
     pooled_fit = fit(counts, options)
-    pooled = describe(counts, pooled_fit, options)
+    pooled = to_propensities(counts, pooled_fit, options)
     # Every segment has the pool's curve, so that parameters mean the same everywhere.
     same = replace(options, curve=pooled_fit.curve)
     fits: dict[Segment, Fitted] = {}
@@ -29,17 +29,17 @@ def estimate_by(counts: Counts, by: tuple[str, ...], options: "Options") -> Prop
         try:
             part = counts.restrict(segments=[segment])
             fitted = fit(part, same)
-            own[segment] = describe(part, fitted, same)
+            own[segment] = to_propensities(part, fitted, same)
             fits[segment] = fitted
         except RankdriftError as error:
             left_out[segment] = str(error)
-    leaning, spread = lean(pooled, own)
+    shrunk, spread = shrink(pooled, own)
     statistic, df, df_error, p_value = _test(fits, options.reference)
     return replace(
         pooled,
         segment_columns=by,
         by_segment=own,
-        leaning=leaning,
+        shrunk=shrunk,
         difference=Difference(statistic, df, p_value, spread, left_out, df_error),
     )
 

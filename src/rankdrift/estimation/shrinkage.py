@@ -12,18 +12,18 @@ from dataclasses import replace
 import numpy as np
 
 from rankdrift.core.types import Floats, Ranks, Segment
-from rankdrift.estimation.covariance import parts_of
+from rankdrift.estimation.covariance import covariance_root
 from rankdrift.estimation.hotelling import MOST_RANKS, anchors
 from rankdrift.propensities.propensities import Propensities
 
 # Before the segments are looked at the size is half Cauchy with this scale: slopes of log p on log
 # rank, some 0.5 to 1, differ by a few tenths, and more if the segments say so. Of 0.2, 0.3, 0.4 and
-# 0.5 this one had intervals near 95% at the least error; see `python -m benchmarks.leaning`.
+# 0.5 this one had intervals near 95% at the least error; see `python -m benchmarks.shrinkage`.
 USUAL = 0.3
 SIZES = USUAL * np.concatenate([[1e-3], np.geomspace(0.02, 20.0, 20)])
 
 
-def lean(
+def shrink(
     pooled: Propensities, own: Mapping[Segment, Propensities]
 ) -> tuple[dict[Segment, Propensities], float]:
     """The curves that lean; and the deviation of log p between segments, beyond noise, at a typical
@@ -44,7 +44,7 @@ def lean(
         row[inside] = _inverse(p.std_error**2)[np.isin(p.ranks, pooled.ranks)]
     share = precision / np.maximum(precision.sum(axis=0), 1e-300)
     curves = {
-        segment: _leaning(p, pooled, chance, share, place)
+        segment: _shrunk(p, pooled, chance, share, place)
         for place, (segment, p) in enumerate(own.items())
     }
     return curves, float(np.sqrt(variance_between(values, noise)))
@@ -67,7 +67,7 @@ def chances(values: Floats, noise: Floats) -> Floats:
     return np.asarray(chance / chance.sum())
 
 
-def _leaning(
+def _shrunk(
     p: Propensities, pooled: Propensities, chance: Floats, share: Floats, place: int
 ) -> Propensities:
     """own and pool, weighted by how far each can be trusted at each rank.
@@ -93,7 +93,7 @@ def _leaning(
     rest = (1 - trust) * apart
     inside = np.concatenate([
         pool,
-        parts_of(
+        covariance_root(
             (own @ own.T - pool @ pool.T) * ((chance * trust.T) @ trust)
             + _alike(far) * ((chance * rest.T) @ rest)
         ),

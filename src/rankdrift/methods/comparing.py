@@ -49,7 +49,7 @@ DEFAULT = ("loglog", "direct", "all-pairs", "ctr")
 
 
 @dataclass(frozen=True, eq=False)
-class CurveComparison:
+class MethodComparison:
     """curves by method, in the order asked for; the distance of every two; methods left out."""
 
     curves: Mapping[str, Propensities]
@@ -107,7 +107,7 @@ def compare(
     level: float = 0.95,
     progress: Progress | None = None,
     say: Callable[[str], None] | None = None,
-) -> CurveComparison:
+) -> MethodComparison:
     """Estimate the propensities of `log` by several `methods`, and how far the curves are apart.
 
     Methods: see `METHODS`, or any curve of `estimate`. "em" needs `features` (columns or patterns),
@@ -139,7 +139,7 @@ def compare(
     found = [made[name] for name in names if name in made]
     pairs = [(a, b) for i, a in enumerate(found) for b in found[i + 1 :]]
     distances = (measure(a, b, level) for a, b in pairs)
-    return CurveComparison(
+    return MethodComparison(
         {e.name: e.curve for e in found}, tuple(d for d in distances if d), left_out, level
     )
 
@@ -273,13 +273,13 @@ def _jackknife(counts: Counts, whole: Propensities) -> Floats | None:
     from rankdrift.estimation.fitting import estimate
 
     moves = np.zeros((counts.buckets, len(whole.ranks)))
-    held = np.concatenate([counts.pairs.bucket, counts.comparisons.bucket])
+    held = np.concatenate([counts.pairs.bucket, counts.rank_pairs.bucket])
     used = np.unique(held)
     for bucket in used.tolist():
         rest = replace(
             counts,
             pairs=counts.pairs.take(counts.pairs.bucket != bucket),
-            comparisons=counts.comparisons.take(counts.comparisons.bucket != bucket),
+            rank_pairs=counts.rank_pairs.take(counts.rank_pairs.bucket != bucket),
             options={**counts.options, "restrict": {"without_bucket": bucket}},
         )
         try:

@@ -10,7 +10,7 @@ long the log. It needs pairs shown many times.
 
 from rankdrift.core.errors import NotIdentified, NoUsablePairs
 from rankdrift.methods.assembled import ONE_BUCKET, About, Evidence, assemble, place_of
-from rankdrift.methods.strata import Strata, climb, leave_out_buckets
+from rankdrift.methods.strata import Strata, jackknife_buckets, maximise
 from rankdrift.propensities.propensities import Propensities
 
 LOOSE = "the likelihood is the same for a range of propensities there: pairs were shown too rarely"
@@ -33,7 +33,7 @@ def em(pairs: Strata, *, reference: int = 1) -> Propensities:
     }
     data = pairs.only(keep)
     place_of(reference, data.ranks, gaps)
-    fit = climb(data, data.click_rates())
+    fit = maximise(data, data.click_rates())
     gaps |= dict.fromkeys(data.ranks[fit.loose].tolist(), LOOSE)
     about = About(
         "EM, a relevance for each pair", reference, fit.log_likelihood,
@@ -51,5 +51,5 @@ def em(pairs: Strata, *, reference: int = 1) -> Propensities:
             "from another ranker, or use features (regression EM)."
         )
     evidence = Evidence(data.appearances(), clicks[:, keep]).at(told)
-    moves = leave_out_buckets(data, fit)[:, told]
+    moves = jackknife_buckets(data, fit)[:, told]
     return assemble(data.ranks[told], fit.log_p[told], moves, evidence, about)

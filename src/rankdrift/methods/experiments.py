@@ -25,7 +25,7 @@ from rankdrift.log.sql.plan import Planner, Step
 from rankdrift.methods.assembled import About, Evidence, assemble
 from rankdrift.methods.click_rates import rates
 from rankdrift.methods.collected import Tally, collect, says_yes
-from rankdrift.methods.strata import Strata, climb, leave_out_buckets
+from rankdrift.methods.strata import Strata, jackknife_buckets, maximise
 from rankdrift.propensities.propensities import Propensities
 
 
@@ -87,12 +87,12 @@ def swaps(
         data.ranks[~keep].tolist(), "no swap with clicks on both sides compares it"
     )
     chosen = data.only(keep)
-    fit = climb(chosen, chosen.click_rates())
+    fit = maximise(chosen, chosen.click_rates())
     about = About(
         "swaps", reference, fit.log_likelihood, len(block) - 1, gaps, {"original": original}
     )
     evidence = Evidence(chosen.appearances(), chosen.clicks_by_bucket())
-    return assemble(chosen.ranks, fit.log_p, leave_out_buckets(chosen, fit), evidence, about)
+    return assemble(chosen.ranks, fit.log_p, jackknife_buckets(chosen, fit), evidence, about)
 
 
 def _swapped(

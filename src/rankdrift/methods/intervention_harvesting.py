@@ -14,7 +14,7 @@ from rankdrift.core.words import ranges
 from rankdrift.counts.connection import connect
 from rankdrift.methods.assembled import About, Evidence, assemble, place_of
 from rankdrift.methods.interventions import Interventions
-from rankdrift.methods.strata import Strata, climb, leave_out_buckets
+from rankdrift.methods.strata import Strata, jackknife_buckets, maximise
 from rankdrift.propensities.propensities import Propensities
 
 NEVER = "no pair was shown both there and at {}"
@@ -48,13 +48,13 @@ def all_pairs(found: Interventions, *, reference: int = 1) -> Propensities:
         other = next((b for b in blocks.blocks if rank in b), None)
         gaps[rank] = _alone(found, rank) if other is None else f"compares only with {ranges(other)}"
     data = _strata(found, keep)
-    fit = climb(data, _start(found, keep))
+    fit = maximise(data, _start(found, keep))
     about = About(
         "AllPairs", reference, fit.log_likelihood, len(block) - 1, gaps,
         {"sets": data.n_strata, "path": list(fit.path)},
     )  # fmt: skip
     evidence = Evidence(found.shown.sum(axis=0), found.clicked).at(keep)
-    return assemble(data.ranks, fit.log_p, leave_out_buckets(data, fit), evidence, about)
+    return assemble(data.ranks, fit.log_p, jackknife_buckets(data, fit), evidence, about)
 
 
 def _strata(found: Interventions, keep: NDArray[np.bool_]) -> Strata:

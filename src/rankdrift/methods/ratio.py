@@ -63,7 +63,7 @@ def ratio(counts: Counts, i: int, j: int, level: float = 0.95) -> Ratio:
     log, error, df = _jackknife(sums)
     reach = t_quantile(level, df) * error
     low, value, high = (float(np.exp(log + off)) for off in (-reach, 0.0, reach))
-    return Ratio(value, low, high, level, error, df, pairs, clicks_i, clicks_j, counts.n_held)
+    return Ratio(value, low, high, level, error, df, pairs, clicks_i, clicks_j, counts.n_overflow)
 
 
 def _jackknife(sums: Floats) -> tuple[float, float, float]:
@@ -90,7 +90,7 @@ def _refuse_few(counts: Counts, i: int, j: int, found: tuple[int, int, int], sum
     spread = (sums > 0).sum(axis=1)  # in how many buckets
     if min(clicks) >= ENOUGH_CLICKS and spread.min() >= 2:
         return
-    compared = ", without those held as comparisons" if len(counts.comparisons) else ""
+    compared = ", without those held as comparisons" if len(counts.rank_pairs) else ""
     raise NotIdentified(
         f"{pairs:,} listed pairs with a click appeared at both rank {i} and rank {j}{compared}, "
         f"with {clicks[0]:,} clicks at the one (in {spread[0]} buckets of queries) and "

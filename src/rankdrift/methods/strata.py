@@ -106,7 +106,7 @@ class Climb:
         return self.path[-1]
 
 
-def climb(data: Strata, start: Floats) -> Climb:
+def maximise(data: Strata, start: Floats) -> Climb:
     """Maximise from log p = `start` (R,): Newton's method that keeps p at 1 or below."""
     cells = _joined(data)
     log_p = np.minimum(start - start.max(), 0.0)
@@ -138,7 +138,7 @@ def not_converged(told: str, log_p: Floats, path: list[float]) -> NotConverged:
     return error
 
 
-def leave_out_buckets(data: Strata, fit: Climb) -> Floats:
+def jackknife_buckets(data: Strata, fit: Climb) -> Floats:
     """(G, R): how far log p moves when a bucket of queries is left out, by one Newton step.
 
     z is solved for anew without the bucket. Ranks held at 1 stay there.

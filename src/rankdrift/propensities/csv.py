@@ -75,11 +75,11 @@ def read_csv(file: Path) -> Propensities:
             "it has no row of the pooled curve, whose segment is empty. Add those rows."
         )
     made = {where: _curve(rows) for where, rows in curves.items()}
-    own, leaning = (
+    own, shrunk = (
         {parse_label(text): curve for (kind, text), curve in made.items() if kind == pooling}
         for pooling in ("own", "leaning")
     )
-    many = {len(segment) for segment in (*own, *leaning)}
+    many = {len(segment) for segment in (*own, *shrunk)}
     if len(many) > 1:
         raise BadPropensities(
             f"its segments have {' or '.join(map(str, sorted(many)))} values joined with '/'. "
@@ -90,7 +90,7 @@ def read_csv(file: Path) -> Propensities:
         made["all", ""],
         segment_columns=("segment",) if len(names) == 1 else names,
         by_segment=own,
-        leaning=leaning,
+        shrunk=shrunk,
     )
 
 

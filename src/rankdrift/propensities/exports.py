@@ -64,20 +64,20 @@ def sql_case(
     clip: float | None = None,
     dialect: str = "duckdb",
     by_segment: bool = False,
-    leaning: bool = True,
+    shrunk: bool = True,
     table: str | None = None,
 ) -> str:
     """A CASE expression: the weight of a click by its rank, NULL where there is none.
 
-    `by_segment`: each segment has its own weights, told by the segment columns; `leaning` on the
-    pool, unless told otherwise. `table` goes before the names of the columns.
+    `by_segment`: each segment has its own weights, told by the segment columns; `shrunk` towards
+    the pool, unless told otherwise. `table` goes before the names of the columns.
     """
     d = find_dialect(dialect)
     path = (table,) if table else ()
     rank = d.quote(*path, rank_column)
     if not by_segment:
         return f"CAST({_by_rank(p, rank, clip, '')} AS {d.double})"
-    curves = p.leaning if leaning and p.leaning else p.by_segment
+    curves = p.shrunk if shrunk and p.shrunk else p.by_segment
     if not curves:
         raise BadOption("There are no curves by segment. Estimate with by=, or leave by_segment.")
     columns = [d.quote(*path, column) for column in p.segment_columns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -48,10 +49,16 @@ class Propensities:
     gaps: Mapping[int, str] = field(default_factory=dict)
     segment_columns: tuple[str, ...] = ()
     by_segment: Mapping[Segment, Propensities] = field(default_factory=dict)
-    # The same segments, leaning on the pool as far as the data say.
-    leaning: Mapping[Segment, Propensities] = field(default_factory=dict)
+    # The same segments, shrunk towards the pool as far as the data say (partial pooling).
+    shrunk: Mapping[Segment, Propensities] = field(default_factory=dict)
     difference: Difference | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def leaning(self) -> Mapping[Segment, Propensities]:
+        """Old name of `shrunk`."""
+        warnings.warn("leaning is now shrunk", DeprecationWarning, stacklevel=2)
+        return self.shrunk
 
     # -- look up -------------------------------------------------------------------------------
 
@@ -142,12 +149,12 @@ class Propensities:
             deviations=self.deviations - self.deviations[place],
             reference=reference,
             by_segment={k: v.relative_to(reference) for k, v in self.by_segment.items()},
-            leaning={k: v.relative_to(reference) for k, v in self.leaning.items()},
+            shrunk={k: v.relative_to(reference) for k, v in self.shrunk.items()},
         )
 
-    def segment(self, *values: str | None, leaning: bool = True) -> Propensities:
-        """The curve of one segment, leaning on the pool unless told otherwise."""
-        curves = self.leaning if leaning and self.leaning else self.by_segment
+    def segment(self, *values: str | None, shrunk: bool = True) -> Propensities:
+        """The curve of one segment, shrunk towards the pool unless told otherwise."""
+        curves = self.shrunk if shrunk and self.shrunk else self.by_segment
         if values not in curves:
             known = ", ".join("/".join(map(str, s)) for s in curves) or "none"
             raise BadOption(f"No segment {'/'.join(map(str, values))!r}. There are: {known}.")
@@ -253,7 +260,7 @@ def all_curves(p: Propensities) -> Iterable[tuple[str, Segment, Propensities]]:
     """(pooling, segment, curve) of everything in it."""
     yield "all", (), p
     yield from (("own", s, c) for s, c in p.by_segment.items())
-    yield from (("leaning", s, c) for s, c in p.leaning.items())
+    yield from (("leaning", s, c) for s, c in p.shrunk.items())
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def same(a: Propensities, b: Propensities) -> bool:
 
 
 def _segmented(p: Propensities) -> bool:
-    return bool(p.segment_columns or p.by_segment or p.leaning)
+    return bool(p.segment_columns or p.by_segment or p.shrunk)
 
 
 def curve_columns(
@@ -147,7 +147,7 @@ def assemble(meta: Mapping[str, Any], arrays: Iterable[Mapping[str, Any]]) -> Pr
         **curves["all"][()],
         segment_columns=tuple(meta["segment_columns"]),
         by_segment={segment: Propensities(**c) for segment, c in curves["own"].items()},
-        leaning={segment: Propensities(**c) for segment, c in curves["leaning"].items()},
+        shrunk={segment: Propensities(**c) for segment, c in curves["leaning"].items()},
         difference=difference,
     )
 

@@ -103,7 +103,7 @@ def _curves(
     of_segment = {
         i: tuple(values[place] for place in places) for i, values in enumerate(matrix.segments)
     }
-    curves = p.leaning or p.by_segment
+    curves = p.shrunk or p.by_segment
     rows_of: dict[Any, list[NDArray[np.intp]]] = {}
     for i in np.unique(matrix.segment[clicked]):
         rows_of.setdefault(of_segment[int(i)], []).append(clicked[matrix.segment[clicked] == i])

@@ -14,7 +14,7 @@ def as_number(sql: str) -> str:
     return f"CASE WHEN abs({sql}) <= {LARGEST} THEN CAST({sql} AS FLOAT) END"
 
 
-class Landed:
+class MatrixReader:
     """The rows as a table in DuckDB, whatever the log's engine, on their way to arrays."""
 
     def __init__(

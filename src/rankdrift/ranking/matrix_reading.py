@@ -18,7 +18,7 @@ from rankdrift.log.sql import rows as plan_rows
 from rankdrift.log.sql import values as reading
 from rankdrift.log.sql.plan import Plan, Planner, Step
 from rankdrift.ranking.matrix import Feature, Matrix
-from rankdrift.ranking.matrix_landing import Landed, as_number
+from rankdrift.ranking.matrix_landing import MatrixReader, as_number
 
 Wanted = str | Feature | Sequence[str | Feature]
 NUMBERS, WORDS = ("int", "float", "bool"), ("text", "json", "other")
@@ -66,7 +66,7 @@ def read_matrix(
             )
     plan = _plan(log, planner, wanted, as_words, relevance, docs, ranks)
     connection = log.engine.run(plan, progress)
-    found = Landed(connection, log, wanted, as_words)
+    found = MatrixReader(connection, log, wanted, as_words)
     try:
         arrays = found.fetch(relevance is not None, docs, searches == "clicked")
     finally:
@@ -265,7 +265,7 @@ def _refuse_empty(rows: int, ranks: Sequence[int] | None, clicked: bool) -> None
     )
 
 
-def _matrix(log: Log, landed: Landed, found: dict[str, Any], funnel: Funnel) -> Matrix:
+def _matrix(log: Log, landed: MatrixReader, found: dict[str, Any], funnel: Funnel) -> Matrix:
     n = len(found["rank"])
     remarks: tuple[str, ...] = ()
     x = np.empty((n, len(landed.features)), np.float32)

@@ -62,8 +62,8 @@ def count_pairs(
     without = int(of_each[0][~clicked].sum() + more.sum())
     return Counts(
         pairs=listed,
-        comparisons=compared,
-        held=held,
+        rank_pairs=compared,
+        overflow=held,
         by_rank=ByRank(
             (some // (max_rank + 1)).astype(np.int32),
             (some % (max_rank + 1)).astype(np.int32),

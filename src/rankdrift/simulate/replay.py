@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NoUsablePairs, RankdriftError
 from rankdrift.core.types import Floats
-from rankdrift.counts.counts import UNIT, Comparisons, Counts, Held, Pairs
+from rankdrift.counts.counts import UNIT, Counts, Overflow, Pairs, RankPairs
 from rankdrift.counts.tables import stack
 from rankdrift.estimation.fitting import estimate
 from rankdrift.propensities.intervals import check_level
@@ -169,7 +169,7 @@ class Design:
     p: Floats
     mean_z: Floats
     row: NDArray[np.intp]
-    cells: Comparisons
+    cells: RankPairs
     chance: Floats
 
     @staticmethod
@@ -186,7 +186,7 @@ class Design:
         z_of[truth.ranks] = _click_rates(counts, truth.ranks) / p_of[truth.ranks]
         shown = rank > 0
         mean_z = np.where(shown, z_of[rank], 0).sum(axis=1) / shown.sum(axis=1)
-        cells = _both_ways(counts.comparisons)
+        cells = _both_ways(counts.rank_pairs)
         up, down = p_of[cells.clicked], p_of[cells.other]
         return Design(
             counts, rank, np.where(shown, p_of[rank], 0.0), np.clip(mean_z, 1e-6, MOST), row,
@@ -225,12 +225,12 @@ class Design:
         return replace(
             self.counts,
             pairs=pairs,
-            comparisons=self._compare(random),
-            held=Held.empty(),
+            rank_pairs=self._compare(random),
+            overflow=Overflow.empty(),
             options={**self.counts.options, "restrict": {"replay": seed}},
         )
 
-    def _compare(self, random: np.random.Generator) -> Comparisons:
+    def _compare(self, random: np.random.Generator) -> RankPairs:
         cells = self.cells
         units = np.maximum(np.rint(cells.weight / UNIT), 1).astype(np.int64)
         won = random.binomial(units, self.chance) / units
@@ -239,7 +239,7 @@ class Design:
         return stack([replace(cells, weight=up), back])
 
 
-def _both_ways(comparisons: Comparisons) -> Comparisons:
+def _both_ways(comparisons: RankPairs) -> RankPairs:
     """a over b and b over a in one row, under the smaller rank."""
     swap = comparisons.clicked > comparisons.other
     a = np.where(swap, comparisons.other, comparisons.clicked)

@@ -1,4 +1,4 @@
-"""Comparisons of methods and of rankers as tables with a small picture in each line."""
+"""RankPairs of methods and of rankers as tables with a small picture in each line."""
 
 from __future__ import annotations
 

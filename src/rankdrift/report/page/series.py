@@ -102,7 +102,7 @@ def _relative_to(curve: Propensities, rank: int) -> Propensities:
 
 def segments_of(curve: Propensities) -> list[tuple[Segment, Propensities]]:
     """Those with the most clicks, as many as are drawn."""
-    found = curve.leaning or curve.by_segment
+    found = curve.shrunk or curve.by_segment
     most = sorted(found, key=lambda segment: -int(found[segment].clicks.sum()))[:MOST_SEGMENTS]
     return [(segment, found[segment]) for segment in found if segment in most]
 

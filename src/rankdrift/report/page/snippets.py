@@ -18,9 +18,9 @@ class Snippet:
 
 def snippets(p: Propensities, file: str, *, queries: bool) -> list[Snippet]:
     """`file`: what the propensities are kept in. Without `queries` no segment is named."""
-    curve, by_segment = "p", bool(p.by_segment or p.leaning)
+    curve, by_segment = "p", bool(p.by_segment or p.shrunk)
     if by_segment and queries:
-        segment = next(iter(p.leaning or p.by_segment))
+        segment = next(iter(p.shrunk or p.by_segment))
         curve = f"p.segment({', '.join(map(repr, segment))})"
     elif by_segment:
         curve = "p.segment(...)"

@@ -22,7 +22,7 @@ def curve_report(found: Propensities, level: float, simultaneous: bool) -> Group
         _table(found, level, simultaneous),
         line(f"{found.method}; intervals{whole} at {level:.0%} from {found.errors}", "dim"),
     ]
-    curves = found.leaning or found.by_segment
+    curves = found.shrunk or found.by_segment
     for segment, curve in curves.items():
         parts += [
             heading(f"{', '.join(found.segment_columns)}: {segment_words(segment)}"),

@@ -7,7 +7,7 @@ import numpy as np
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 
-from rankdrift.methods.comparing import METHODS, CurveComparison
+from rankdrift.methods.comparing import METHODS, MethodComparison
 from rankdrift.methods.distance import AGREE, DIFFER, UNSURE
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.report.terminal.counts import empty_table, heading, line
@@ -17,7 +17,7 @@ GAP = 3  # characters between two columns
 COLOURS = {AGREE: "green", DIFFER: "bold red", UNSURE: "yellow"}
 
 
-def comparison_report(found: CurveComparison) -> Group:
+def comparison_report(found: MethodComparison) -> Group:
     first = next(iter(found.curves.values()))
     parts: list[RenderableType] = [
         heading(f"Propensities, relative to rank {first.reference}, by method"),
@@ -37,7 +37,7 @@ class Curves:
     """A row a rank, a column a method, in as many tables as the width asks for. Thin estimates are
     in brackets."""
 
-    def __init__(self, found: CurveComparison) -> None:
+    def __init__(self, found: MethodComparison) -> None:
         deepest = max(int(curve.ranks[-1]) for curve in found.curves.values())
         self.ranks = sorted({*(r for r in SHOWN if r < deepest), deepest})
         self.columns = {
@@ -82,7 +82,7 @@ def _cell(curve: Propensities, rank: int, level: float) -> str:
     return told if curve.supported[place] else f"[{told}]"
 
 
-def _gaps(found: CurveComparison) -> list[Text]:
+def _gaps(found: MethodComparison) -> list[Text]:
     """Of each method the ranks that it has no estimate for, though it or another looked there."""
     ranks = {rank for curve in found.curves.values() for rank in curve.ranks.tolist()}
     told = []
@@ -93,7 +93,7 @@ def _gaps(found: CurveComparison) -> list[Text]:
     return told
 
 
-def _distances(found: CurveComparison) -> RenderableType:
+def _distances(found: MethodComparison) -> RenderableType:
     rows = empty_table(
         ["first", "above second"], ["by", f"{found.level:.0%} interval", "most", "at", "verdict"]
     )
@@ -107,7 +107,7 @@ def _distances(found: CurveComparison) -> RenderableType:
     return rows
 
 
-def _meanings(found: CurveComparison) -> list[Text]:
+def _meanings(found: MethodComparison) -> list[Text]:
     """Each meaning once, after all the methods it is said of."""
     said: dict[tuple[str, str], list[str]] = {}
     for d in found.distances:

@@ -1,9 +1,9 @@
-"""Do intervals of leaning curves hold the truth? python -m benchmarks.leaning (about five minutes)
+"""Do intervals of shrunk curves hold the truth? python -m benchmarks.shrinkage (five minutes)
 
 Segments whose curves are rank ** -0.7 and something of their own at ranks 5 and 30: another slope,
 the same at both, or steps of a random walk in the logarithm of the rank. Each kind of segments for
-WORLDS worlds of 500 usable pairs a segment; the scale of the prior (`leaning.USUAL`) was chosen on
-other worlds. And how often the test says that segments differ which do not.
+WORLDS worlds of 500 usable pairs a segment; the scale of the prior (`shrinkage.USUAL`) was chosen
+on other worlds. And how often the test says that segments differ which do not.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def study(draw: Draw, many: int) -> dict[str, tuple[float, float]]:
         world = simulate(PAIRS * many, 30, seed, segments=curves, queries=300)
         found = estimate(world.counts, by="device", curve="loglog(1, 5, 30)")
         for segment in found.by_segment:
-            each = found.by_segment[segment], found, found.leaning[segment]
+            each = found.by_segment[segment], found, found.shrunk[segment]
             for name, curve in zip(held, each, strict=True):
                 at = AT[len(curve.ranks) > AT]
                 truth = world.by_segment[str(segment[0])][at]
