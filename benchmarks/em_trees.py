@@ -19,7 +19,7 @@ from rankdrift.methods import em_features
 from rankdrift.methods.em_features import regression_em
 from rankdrift.methods.strata import solve_factor
 from rankdrift.simulate import market
-from tests.baselines.made import made
+from tests.support.method_world import made
 
 TREES = (10, 20, 40, 80)
 BLOCKS = ((1, 1), (2, 5), (6, 10), (11, 20), (21, 40), (41, 60))

@@ -41,7 +41,7 @@ from rankdrift.methods.interventions import find_interventions
 from rankdrift.methods.strata import maximise, solve_factor
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.simulate import market
-from tests.baselines.made import Made, made
+from tests.support.method_world import Made, made
 
 PEER = ("torch==2.13.0", "ultr-bias-toolkit==0.0.5", "pandas")
 SEEDS = range(5)

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from browser.results_example import EVIL, RANKS, every, made
 from playwright.sync_api import sync_playwright
-from unit.curve_example import hand
+from support.curve_example import hand
+from support.results_example import EVIL, RANKS, every, made
 
 from rankdrift.core.words import figure
 from rankdrift.report.page.report import make_report

@@ -8,8 +8,8 @@ import shlex
 import click
 import duckdb
 import pytest
-from cli.json_page import documented, inside
 from click.testing import CliRunner
+from support.json_page import documented, inside
 
 from rankdrift.cli import VERBS
 from rankdrift.cli import rankdrift as group

@@ -5,7 +5,7 @@ import shlex
 from dataclasses import replace
 
 import pytest
-from rank.clicklogs import curve, frame, power
+from support.clicklogs import curve, frame, power
 
 from rankdrift.core.errors import BadOption
 from rankdrift.reproduce.table import SIZES

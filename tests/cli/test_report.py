@@ -5,7 +5,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from browser.results_example import EVIL, made
+from support.results_example import EVIL, made
 
 from rankdrift import Counts
 from rankdrift.diagnosis.diagnosing import diagnose

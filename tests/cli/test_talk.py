@@ -9,7 +9,7 @@ import sys
 from importlib import import_module
 
 import pytest
-from rank.clicklogs import frame
+from support.clicklogs import frame
 
 from rankdrift import Counts
 from rankdrift.cli.screen import Screen

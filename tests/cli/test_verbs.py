@@ -5,8 +5,8 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from cli.json_page import documented
 from click.testing import CliRunner
+from support.json_page import documented
 
 from rankdrift import Counts, harvest, merge, read_log
 from rankdrift.cli import VERBS

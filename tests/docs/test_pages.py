@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from docs.pages import RUNNER, blocks, commands
+from support.doc_pages import RUNNER, blocks, commands
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -72,7 +72,7 @@ def test_page(page: Path, tmp_path: Path) -> None:
 
 def small_spark(folder: Path) -> dict[str, str]:
     """Settings of the tests' own session, by which every Spark of a page starts."""
-    settings = pytest.importorskip("engines.spark_session", reason="needs the extra `spark`").SMALL
+    settings = pytest.importorskip("support.spark_session", reason="needs the extra `spark`").SMALL
     conf = folder / "conf"
     conf.mkdir()
     lines = (f"{name} {value}\n" for name, value in settings.items())

@@ -1,7 +1,7 @@
 import os
 
 import pytest
-from engines.compare import Harness
+from support.harness import Harness
 
 
 def pytest_collection_modifyitems(config, items):
@@ -31,7 +31,7 @@ def engine(request):
     """Every engine in turn: one suite, identical counts."""
     if request.param == "duckdb":
         return Harness("duckdb")
-    spark = pytest.importorskip("engines.spark_session", reason="needs the extra `spark`")
+    spark = pytest.importorskip("support.spark_session", reason="needs the extra `spark`")
     return Harness("spark", spark.session())
 
 

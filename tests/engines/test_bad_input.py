@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
-from engines.compare import random_log, write_parquet
+from support.harness import random_log, write_parquet
 
 from rankdrift.core.errors import BadLog, BadOption, MissingColumns, RankdriftError, Remark
 from rankdrift.harvesting.counting import harvest, harvest_by_day

@@ -8,8 +8,8 @@ import os
 import duckdb
 import pyarrow as pa
 import pytest
-from engines.compare import assert_same, random_log, with_holes, write_parquet
 from oracle.harvest_oracle import from_events, from_lists, tally
+from support.harness import assert_same, random_log, with_holes, write_parquet
 
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.counts.file import read_metadata

@@ -12,7 +12,8 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pyarrow as pa
 import pytest
-from engines.compare import (
+from oracle.harvest_oracle import from_events, from_lists, tally
+from support.harness import (
     DOCS,
     ODD_SEGMENTS,
     QUERIES,
@@ -25,7 +26,6 @@ from engines.compare import (
     with_holes,
     write_parquet,
 )
-from oracle.harvest_oracle import from_events, from_lists, tally
 
 from rankdrift.harvesting.counting import harvest
 

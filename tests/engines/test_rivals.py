@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra `spark`")
 
-from engines.compare import Harness, random_log, with_holes, write_parquet
-from engines.spark_session import session
+from support.harness import Harness, random_log, with_holes, write_parquet
+from support.spark_session import session
 
 from rankdrift.methods.collected import clicked_pairs, tally
 from rankdrift.methods.experiments import swaps

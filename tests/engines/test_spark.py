@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra `spark`")
 
 import duckdb
-from engines.spark_session import session
+from support.spark_session import session
 
 import rankdrift
 from rankdrift.core.errors import BadLog, BadOption

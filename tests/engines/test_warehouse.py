@@ -3,8 +3,8 @@
 import duckdb
 import pytest
 import sqlglot
-from engines.compare import ODD_SEGMENTS, assert_same, random_log, with_holes, write_parquet
 from oracle.harvest_oracle import tally
+from support.harness import ODD_SEGMENTS, assert_same, random_log, with_holes, write_parquet
 
 from rankdrift.core.dialects import DIALECTS
 from rankdrift.core.errors import BadCounts, Remark

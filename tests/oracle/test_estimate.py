@@ -7,7 +7,7 @@ import choix
 import numpy as np
 import pytest
 from statsmodels.discrete.conditional_models import ConditionalLogit
-from worlds import listed, power, simulate
+from support.worlds import listed, power, simulate
 
 from rankdrift.estimation import jackknife as together
 from rankdrift.estimation.covariance import (

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from worlds import listed, simulate
+from support.worlds import listed, simulate
 
 from rankdrift.estimation.likelihood import is_plain, likelihood, shares
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import dips, listed, power, simulate
+from support.worlds import dips, listed, power, simulate
 
 from rankdrift.core.errors import (
     BadOption,

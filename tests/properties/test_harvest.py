@@ -8,10 +8,10 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from engines.compare import assert_same, contents
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle.harvest_oracle import read_day, tally
+from support.harness import assert_same, contents
 
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.harvesting.counting import harvest, harvest_by_day

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from worlds import power, simulate
+from support.worlds import power, simulate
 
 from rankdrift.estimation.fitting import estimate
 

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from recovery.check import Case, check_recovery
+from support.recovery_check import Case, check_recovery
 
 from rankdrift import estimate
 from rankdrift.methods.click_rates import ctr

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.curve_example import DEVICES, by_device, hand, small_counts
-from worlds import listed
+from support.curve_example import DEVICES, by_device, hand, small_counts
+from support.worlds import listed
 
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities, NotIdentified
 from rankdrift.counts.counts import Counts, Overflow

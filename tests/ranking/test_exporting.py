@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
-from rank.clicklogs import curve, frame, matrix, power
 from sklearn.datasets import load_svmlight_file
+from support.clicklogs import curve, frame, matrix, power
 
 from rankdrift import export_training, read_log, train
 from rankdrift.core.errors import BadOption

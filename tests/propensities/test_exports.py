@@ -5,7 +5,7 @@ import duckdb
 import numpy as np
 import pytest
 import sqlglot
-from unit.curve_example import by_device, hand, small_counts
+from support.curve_example import by_device, hand, small_counts
 
 from rankdrift.core.dialects import DIALECTS
 from rankdrift.core.errors import BadOption, NotIdentified

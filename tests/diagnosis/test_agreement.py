@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from unit.curve_example import hand
-from worlds import power, simulate
+from support.curve_example import hand
+from support.worlds import power, simulate
 
 from rankdrift.diagnosis.agreement import furthest_apart, segments_words
 from rankdrift.diagnosis.diagnosing import diagnose

@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 import duckdb
 import numpy as np
 import pytest
-from browser.results_example import EVIL, RANKS, every, made
-from unit.curve_example import by_device, hand, small_counts
-from worlds import listed, power, simulate
+from support.curve_example import by_device, hand, small_counts
+from support.results_example import EVIL, RANKS, every, made
+from support.worlds import listed, power, simulate
 
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
 from rankdrift.core.words import figure

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from baselines.made import Made, made
-from worlds import simulate
+from support.method_world import Made, made
+from support.worlds import simulate
 
 from rankdrift.core.errors import BadOption, MissingColumns, NotIdentified, NoUsablePairs
 from rankdrift.methods.click_rates import ctr

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from worlds import listed, power, simulate
+from support.worlds import listed, power, simulate
 
 from rankdrift.core.errors import BadOption
 from rankdrift.estimation.fitting import estimate

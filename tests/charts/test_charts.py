@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from browser.results_example import EVIL, made
+from support.results_example import EVIL, made
 
 from rankdrift.charts.checks import MOST_FEATURES, checks_chart, importance_chart
 from rankdrift.charts.counts import funnel_chart, rates_chart

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from baselines.made import made, off
-from recovery.check import Case, check_recovery
-from worlds import power, simulate
+from support.method_world import made, off
+from support.recovery_check import Case, check_recovery
+from support.worlds import power, simulate
 
 from rankdrift.methods.click_rates import ctr
 from rankdrift.methods.collected import clicked_pairs, tally

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from rank.clicklogs import frame, matrix
+from support.clicklogs import frame, matrix
 
 from rankdrift import read_log, read_matrix
 from rankdrift.core.errors import BadLog, BadOption, MissingColumns

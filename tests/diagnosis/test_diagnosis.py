@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from worlds import DOWN_SHORT, UP_SHORT, dips, listed, power, simulate
+from support.worlds import DOWN_SHORT, UP_SHORT, dips, listed, power, simulate
 
 from rankdrift.counts.tables import stack
 from rankdrift.diagnosis.diagnosing import CAUTION, GOOD, SERIOUS, UNKNOWN, diagnose

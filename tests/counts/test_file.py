@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import duckdb
 import pytest
-from unit.counts_example import META, Pairs, by_device, example, with_comparisons
-from unit.curve_example import hand
+from support.counts_example import META, Pairs, by_device, example, with_comparisons
+from support.curve_example import hand
 
 from rankdrift.core.errors import BadCounts, CannotWrite, Remark
 from rankdrift.counts.counts import ByRank, Counts, Overflow, RankPairs

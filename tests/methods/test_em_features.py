@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from baselines.made import made
+from support.method_world import made
 
 from rankdrift import Matrix
 from rankdrift.core.errors import (

@@ -3,7 +3,7 @@
 import duckdb
 import numpy as np
 import pytest
-from unit.counts_example import Pairs, example, with_comparisons
+from support.counts_example import Pairs, example, with_comparisons
 
 from rankdrift.core.errors import BadCounts
 from rankdrift.counts.counts import UNIT, ByRank, Counts, Overflow, RankPairs

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from baselines.made import made
 from rich.console import Console
+from support.method_world import made
 
 import rankdrift
 from rankdrift.cli import run

@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 import pytest
-from baselines.made import made
+from support.method_world import made
 
 from rankdrift import harvest, read_log
 from rankdrift.core.errors import BadLog, BadOption, NotIdentified, NoUsablePairs

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from unit.counts_example import META, Pairs, by_device, example, with_comparisons
+from support.counts_example import META, Pairs, by_device, example, with_comparisons
 
 from rankdrift.core.errors import BadCounts, BadOption
 from rankdrift.counts import counts as counts_module

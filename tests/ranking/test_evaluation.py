@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from rank.clicklogs import curve, frame, matrix, power
 from sklearn.metrics import ndcg_score, roc_auc_score
+from support.clicklogs import curve, frame, matrix, power
 
 from rankdrift import evaluate, read_log, train
 from rankdrift.core.errors import BadLog, BadOption

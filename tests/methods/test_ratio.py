@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from worlds import listed, power, simulate
+from support.worlds import listed, power, simulate
 
 from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.estimation.fitting import estimate

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
-from rank.brute_force import ideal, lambdas
-from rank.clicklogs import curve, frame, matrix, power
+from support.clicklogs import curve, frame, matrix, power
+from support.lambdas_by_hand import ideal, lambdas
 
 from rankdrift import read_log
 from rankdrift.core.errors import BadLog, BadOption, MissingExtra, NotIdentified

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from unit.curve_example import by_device, hand, small_counts
+from support.curve_example import by_device, hand, small_counts
 
 from rankdrift.charts.curve import BLACK, COLOURS, Figure, curve_chart
 from rankdrift.core.errors import BadOption

@@ -4,7 +4,7 @@ from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
-from worlds import power, simulate
+from support.worlds import power, simulate
 
 from rankdrift.estimation.fitting import estimate
 from rankdrift.methods.comparing import MethodComparison

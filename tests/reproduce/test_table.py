@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rank.clicklogs import frame, matrix, power
+from support.clicklogs import frame, matrix, power
 
 from rankdrift.core.errors import BadLog, BadOption
 from rankdrift.ranking.auc import auc
