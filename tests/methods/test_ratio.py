@@ -4,8 +4,9 @@ from support.worlds import listed, power, simulate
 
 from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.estimation.fitting import estimate
-from rankdrift.methods.ratio import ENOUGH_CLICKS, ratio
+from rankdrift.methods.ratio import ratio
 from rankdrift.propensities.intervals import Interval, t_quantile
+from rankdrift.propensities.propensities import ENOUGH_CLICKS
 
 ROUNDING = 1e-12
 DOWN, UP = ((1, 1), (2, 0)), ((1, 0), (2, 1))

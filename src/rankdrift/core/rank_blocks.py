@@ -1,4 +1,26 @@
 """Blocks of ranks: a single rank has too few clicks to say much, so ranks are told in blocks."""
 
-# 1, 2, 3-5, 6-10, 11-20, 21-50 and so on: where each begins.
-ONE_TWO_FIVE_STARTS = (2, 3, 6, 11, 21, 51, 101, 201, 501)
+from collections.abc import Sequence
+
+import numpy as np
+
+from rankdrift.core.types import Indices, Ints, Ranks
+
+# (first, last) of each block. Ranks deeper than the last make a block of their own.
+ONE_TWO_FIVE = (
+    (1, 1), (2, 2), (3, 5), (6, 10), (11, 20), (21, 50), (51, 100), (101, 200), (201, 500),
+)  # fmt: skip
+DOUBLING = (
+    (1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255), (256, 10**6),
+)  # fmt: skip
+
+
+def block_of(ranks: Ranks, blocks: Sequence[tuple[int, int]]) -> Indices:
+    """(R,): the place in `blocks` of the one that each rank is in, or their number if deeper."""
+    return np.searchsorted([last for _, last in blocks], ranks)
+
+
+def widening_edges(first: int, last: int, most: int) -> Ints:
+    """Where blocks of the ranks `first` to `last` begin, at most `most`, and where they end:
+    rank by rank at the top, then ever wider."""
+    return np.unique(np.geomspace(first, last + 1, most + 1).round().astype(np.int64))

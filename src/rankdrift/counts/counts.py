@@ -56,6 +56,10 @@ __all__ = [
 Segmented = TypeVar("Segmented", Pairs, RankPairs, Overflow, ByRank)
 
 _TABLES = ("pairs", "rank_pairs", "overflow", "by_rank")
+# Queries are split by hash into so many buckets, the independent units of every error.
+BUCKETS = 64
+# Pairs shown more often than this are not listed but kept as pairs of ranks.
+MAX_SHOWN = 8
 _BATCH = 8_000_000  # rows waiting to be merged before they are
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rankdrift.core.rank_blocks import widening_edges
 from rankdrift.core.types import Segment
 from rankdrift.counts.counts import Counts
 
@@ -28,10 +29,7 @@ def rank_blocks(counts: Counts, most: int) -> list[Block]:
     deepest = int(table.rank[table.impressions > 0].max(initial=0))
     if not deepest:
         return []
-    if deepest <= most:
-        edges = np.arange(1, deepest + 2)
-    else:
-        edges = np.unique(np.geomspace(1, deepest + 1, most + 1).round().astype(int))
+    edges = np.arange(1, deepest + 2) if deepest <= most else widening_edges(1, deepest, most)
     where = np.searchsorted(edges, table.rank, side="right") - 1
     inside = (where >= 0) & (where < len(edges) - 1)
     impressions, clicks = (

@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 
-from rankdrift.core.rank_blocks import ONE_TWO_FIVE_STARTS
+from rankdrift.core.rank_blocks import ONE_TWO_FIVE, block_of
 from rankdrift.core.types import Floats, Ranks
 from rankdrift.core.words import ranges
 from rankdrift.propensities.propensities import Propensities
@@ -27,7 +27,7 @@ def percent(log: float) -> float:
 
 def block_weights(ranks: Ranks, weight: Floats) -> Floats:
     """(B, R): the weights of the ranks within each block that has any."""
-    of = np.searchsorted(ONE_TWO_FIVE_STARTS, ranks, side="right")
+    of = block_of(ranks, ONE_TWO_FIVE)
     table = np.where(np.unique(of)[:, None] == of, weight, 0.0)
     table = table[table.any(axis=1)]
     return np.asarray(table / table.sum(axis=1, keepdims=True))

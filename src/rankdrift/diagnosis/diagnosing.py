@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankdrift.core.errors import NotIdentified, RankdriftError
+from rankdrift.core.rank_blocks import DOUBLING, block_of
 from rankdrift.core.words import ranges
 from rankdrift.counts.connection import connection
 from rankdrift.counts.counts import Counts
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from rankdrift.charts.curve import Figure
 
 GOOD, CAUTION, SERIOUS, UNKNOWN = "good", "caution", "serious", "unknown"
-BLOCKS = ((1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255), (256, 10**6))
 
 
 @dataclass(frozen=True)
@@ -206,8 +206,7 @@ def _gap(counts: Counts, options: Options) -> Check:
 def _goodness(base: Fitted) -> Check:
     """Observed against expected wins between blocks of ranks."""
     theta, terms = base.fit.theta, base.likelihood
-    block_of = np.searchsorted([last for _, last in BLOCKS], terms.ranks)
-    many = len(BLOCKS)
+    in_block, many = block_of(terms.ranks, DOUBLING), len(DOUBLING)
     residual = np.zeros((terms.buckets, many * many))
     expected = np.zeros(many * many)
     weight = np.zeros(many * many)
@@ -218,7 +217,7 @@ def _goodness(base: Fitted) -> Check:
             continue
         share = shares(block.shown, theta)[0]
         first, second = block.shown
-        cell = block_of[first] * many + block_of[second]
+        cell = in_block[first] * many + in_block[second]
         np.add.at(residual, (block.bucket, cell), block.won[0] - block.weight * share)
         expected += np.bincount(cell, weights=block.weight * share, minlength=many * many)
         weight += np.bincount(cell, weights=block.weight, minlength=many * many)
@@ -246,7 +245,7 @@ def _goodness(base: Fitted) -> Check:
     }  # fmt: skip
     far = abs(numbers["observed"] - numbers["expected"]) > 0.03
     verdict = SERIOUS if p_value < SURE and far else CAUTION if p_value < LIKELY else GOOD
-    names = [ranges(range(first, min(last, int(terms.ranks[-1])) + 1)) for first, last in BLOCKS]
+    names = [ranges(range(first, min(last, int(terms.ranks[-1])) + 1)) for first, last in DOUBLING]
     fits = "fit" if verdict == GOOD else "do not fit"
     words = (
         f"Wins between blocks of ranks {fits} the model (p = {p_value:.2g}); furthest off are "

@@ -27,14 +27,15 @@ from rankdrift.estimation.curves import Curve
 from rankdrift.estimation.curves import curve as parse_curve
 from rankdrift.estimation.likelihood import Likelihood, likelihood
 from rankdrift.estimation.newton import Fit, maximise
-from rankdrift.propensities.propensities import Propensities, all_curves
+from rankdrift.propensities.propensities import (
+    ENOUGH_BUCKETS,
+    ENOUGH_CLICKS,
+    Propensities,
+    all_curves,
+)
 
 Clicks = Literal["every", "single"]
 ERRORS = ("buckets", "model", "bootstrap")
-# Fewer clicks won or lost at a rank than this, or in fewer buckets, and the interval of that
-# rank by itself is not to be taken at its word.
-ENOUGH_CLICKS = 10
-ENOUGH_BUCKETS = 8
 
 
 @dataclass(frozen=True)

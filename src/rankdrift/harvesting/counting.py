@@ -12,7 +12,7 @@ from typing import Any
 from rankdrift.core.errors import BadCounts, BadLog, BadOption, Remark
 from rankdrift.core.files import remove_leftovers
 from rankdrift.core.version import __version__
-from rankdrift.counts.counts import Counts
+from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.counts.file import read_metadata
 from rankdrift.counts.funnel import Funnel, waterfall
 from rankdrift.counts.reading import read_table
@@ -25,13 +25,11 @@ from rankdrift.log.sql.plan import Plan, Planner, Step
 
 RESULT = "rd_plan.result"
 _TOGETHER = "main.rd_together"
-BUCKETS = 64
 # Rows of a log, and of one of its days, that make reading it day by day worth while.
 LARGE = 50_000_000
 LARGE_DAY = 2_000_000
 # Pairs, and ranks of pairs, that are held before they are counted.
 MANY = 10_000_000
-MAX_SHOWN = 8
 
 
 def harvest(

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankdrift.core.rank_blocks import ONE_TWO_FIVE
 from rankdrift.core.words import ranges
 from rankdrift.counts.connection import Connection, connection
-from rankdrift.counts.counts import Counts
-from rankdrift.harvesting.counting import BUCKETS, MAX_SHOWN, count
+from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
+from rankdrift.harvesting.counting import count
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.log.probe import probe
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 # the ratio: with fewer clicks than these it is at best ±63% and ±20% at 95%.
 TOO_FEW = 40
 FEW = 400
-BLOCKS = ((1, 1), (2, 2), (3, 5), (6, 10), (11, 20), (21, 50), (51, 100), (101, 200), (201, 500))
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,9 @@ def _support(counts: Counts) -> tuple[Support, ...]:
     by_rank = counts.pool().by_rank
     choices = counts.choices("every")
     compared = np.bincount(choices.clicked, weights=choices.weight, minlength=counts.max_rank + 1)
-    blocks = [(a, min(b, counts.max_rank)) for a, b in BLOCKS if a <= counts.max_rank]
-    if counts.max_rank > BLOCKS[-1][1]:
-        blocks.append((BLOCKS[-1][1] + 1, counts.max_rank))
+    blocks = [(a, min(b, counts.max_rank)) for a, b in ONE_TWO_FIVE if a <= counts.max_rank]
+    if counts.max_rank > ONE_TWO_FIVE[-1][1]:
+        blocks.append((ONE_TWO_FIVE[-1][1] + 1, counts.max_rank))
     found = []
     for first, last in blocks:
         inside = (by_rank.rank >= first) & (by_rank.rank <= last)

@@ -12,8 +12,8 @@ from typing import Any
 
 from rankdrift.core.dialects import dialect as find_dialect
 from rankdrift.core.errors import BadCounts, BadOption, MissingColumns, did_you_mean
-from rankdrift.counts.counts import Counts
-from rankdrift.harvesting.counting import BUCKETS, MAX_SHOWN, check_sizes, counts_of
+from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
+from rankdrift.harvesting.counting import check_sizes, counts_of
 from rankdrift.harvesting.plan import harvest_plan
 from rankdrift.log.columns import KINDS, NEEDED, Column, Roles, resolve
 from rankdrift.log.log import Log, describe, names_of, read_config, read_log, rules_of

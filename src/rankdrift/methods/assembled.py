@@ -11,12 +11,8 @@ from rankdrift.core.errors import NotIdentified
 from rankdrift.core.types import Floats
 from rankdrift.core.version import __version__
 from rankdrift.core.words import ranges
-from rankdrift.propensities.propensities import Propensities
+from rankdrift.propensities.propensities import ENOUGH_BUCKETS, ENOUGH_CLICKS, Propensities
 
-# Fewer clicks at a rank than this, or in fewer buckets, and its interval is not to be taken at its
-# word.
-ENOUGH_CLICKS = 10
-ENOUGH_BUCKETS = 8
 ONE_BUCKET = "its clicks come from one bucket of queries, so its error cannot be told"
 
 

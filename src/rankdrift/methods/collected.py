@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mean
+from rankdrift.counts.counts import BUCKETS
 from rankdrift.harvesting import pairs as pair_steps
-from rankdrift.harvesting.counting import BUCKETS, RESULT
+from rankdrift.harvesting.counting import RESULT
 from rankdrift.harvesting.pairs import bucket_sql, same_pair
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log

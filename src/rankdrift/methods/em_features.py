@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NoUsablePairs
 from rankdrift.core.types import Floats, Indices
-from rankdrift.harvesting.counting import BUCKETS
-from rankdrift.methods.assembled import ENOUGH_CLICKS, About, Evidence, finish, place_of
+from rankdrift.counts.counts import BUCKETS
+from rankdrift.methods.assembled import About, Evidence, finish, place_of
 from rankdrift.methods.click_rates import NO_CLICKS
 from rankdrift.methods.strata import not_converged, solve_factor
-from rankdrift.propensities.propensities import Propensities
+from rankdrift.propensities.propensities import ENOUGH_CLICKS, Propensities
 from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.ranker import library
 

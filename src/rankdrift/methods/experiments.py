@@ -15,7 +15,7 @@ from rankdrift.core.errors import (
 )
 from rankdrift.core.words import ranges
 from rankdrift.counts.connection import connect
-from rankdrift.harvesting.counting import BUCKETS
+from rankdrift.counts.counts import BUCKETS
 from rankdrift.harvesting.pairs import bucket_sql
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NoUsablePairs
 from rankdrift.core.types import Floats
+from rankdrift.counts.counts import BUCKETS
 from rankdrift.harvesting import pairs as pair_steps
-from rankdrift.harvesting.counting import BUCKETS
 from rankdrift.harvesting.pairs import bucket_sql, same_pair
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log

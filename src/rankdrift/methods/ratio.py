@@ -8,9 +8,7 @@ from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.core.types import Floats
 from rankdrift.counts.counts import Counts
 from rankdrift.propensities.intervals import Interval, check_level, t_quantile
-
-# Fewer clicks than this at a rank, and the ratio is noise.
-ENOUGH_CLICKS = 10
+from rankdrift.propensities.propensities import ENOUGH_CLICKS
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from rankdrift.charts.curve import Figure
 
 
+# Fewer clicks won or lost at a rank than this, or in fewer buckets, and the interval of that
+# rank by itself is not to be taken at its word.
+ENOUGH_CLICKS = 10
+ENOUGH_BUCKETS = 8
+
+
 @dataclass(frozen=True, eq=False)
 class Propensities:
     """A curve. Every estimator returns exactly this; one that did not converge does not exist.

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankdrift.core.errors import BadOption
 from rankdrift.core.files import replacing
 from rankdrift.core.types import Floats
-from rankdrift.counts.counts import Counts
+from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.simulate.counting import count_pairs
 from rankdrift.simulate.searches import inverse_log
 
@@ -58,8 +58,8 @@ def pairs(
     spread: float = 0.2,
     queries: int = 5_000,
     query_effect: float = 0.0,
-    buckets: int = 64,
-    max_shown: int = 8,
+    buckets: int = BUCKETS,
+    max_shown: int = MAX_SHOWN,
     seed: int = 0,
 ) -> World:
     """`n` usable pairs, straight to Counts.

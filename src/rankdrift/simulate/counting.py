@@ -7,7 +7,7 @@ import numpy as np
 
 from rankdrift.core.types import AnyInts as Ints
 from rankdrift.core.types import Bools
-from rankdrift.counts.counts import ByRank, Counts, Pairs
+from rankdrift.counts.counts import MAX_SHOWN, ByRank, Counts, Pairs
 from rankdrift.counts.funnel import Dropped, Funnel, Used
 from rankdrift.counts.tables import shorten
 
@@ -21,7 +21,7 @@ def count_pairs(
     *,
     buckets: int,
     max_rank: int,
-    max_shown: int = 8,
+    max_shown: int = MAX_SHOWN,
     segment: Ints | None = None,
     segments: Mapping[str, tuple[str, ...]] | None = None,
     drift: Ints | None = None,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NoUsablePairs, RankdriftError
+from rankdrift.core.rank_blocks import DOUBLING
 from rankdrift.core.types import Floats
 from rankdrift.counts.counts import UNIT, Counts, Overflow, Pairs, RankPairs
 from rankdrift.counts.tables import stack
@@ -23,7 +24,6 @@ from rankdrift.propensities.propensities import Propensities
 if TYPE_CHECKING:
     from rankdrift.charts.curve import Figure
 
-BLOCKS = ((2, 3), (4, 7), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255), (256, 100_000))
 MOST = 0.95  # mean relevance of a pair
 CLOSE, USEFUL = 0.1, 0.35  # root mean square error of log p: within about 10%, 40%
 SURE = 3.0  # standard errors that make a bias or a lack of coverage real
@@ -272,7 +272,7 @@ def _blocks(
     truth: Propensities, off: Floats, covered: Floats, claimed: Floats, level: float
 ) -> tuple[Block, ...]:
     found = []
-    for first, last in BLOCKS:
+    for first, last in DOUBLING[1:]:
         inside = (truth.ranks >= first) & (truth.ranks <= last) & (truth.ranks != truth.reference)
         errors = off[:, inside]
         made = np.isfinite(errors)

@@ -66,8 +66,9 @@ class Planner:
     roles: Roles
     rules: Rules
     dialect: Dialect
-    buckets: int = 64
-    max_shown: int = 8
+    # How counts are split: only the harvest needs to say.
+    buckets: int = 1
+    max_shown: int = 2
     # None: the whole log. A day: only that day. "": only rows without a readable day.
     day: str | None = None
     # A plain condition on the source's columns that every row of that day meets.

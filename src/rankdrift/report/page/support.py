@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdrift.core.rank_blocks import widening_edges
 from rankdrift.core.types import Floats
 from rankdrift.core.words import margin, rank_words
 from rankdrift.counts.counts import Counts
@@ -39,7 +40,7 @@ class Support:
 def support_by_rank(curve: Propensities, counts: Counts | None) -> list[Support]:
     """Rank by rank at the top, then ever wider."""
     first, last = int(curve.ranks[0]), int(curve.ranks[-1])
-    edges = np.unique(np.geomspace(first, last + 1, BLOCKS + 1).round().astype(int))
+    edges = widening_edges(first, last, BLOCKS)
     shown = np.zeros(last + 1)
     if counts:
         shown = _by_rank(counts.by_rank.rank, counts.by_rank.impressions, last)
