@@ -4,13 +4,12 @@ The public names, in flow order: Log -> Counts -> Propensities. They are importe
 used, so that ``import rankdrift`` costs next to nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from rankdrift.core.moved import keep_old_names
 from rankdrift.core.version import __version__
 
 keep_old_names()
+
+TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest
 
 _HOME = {
     "read_log": "log.log",
@@ -88,8 +87,10 @@ if TYPE_CHECKING:
     from rankdrift.report.page.report import make_report
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _HOME:
+        from importlib import import_module
+
         return getattr(import_module(f"rankdrift.{_HOME[name]}"), name)
     raise AttributeError(f"module 'rankdrift' has no attribute {name!r}")
 

@@ -1,12 +1,14 @@
 """Old places of documented modules: they still import for one version, and say where to look."""
 
+from __future__ import annotations
+
 import sys
-import warnings
-from collections.abc import Sequence
-from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+
+TYPE_CHECKING = False  # as in typing, which takes longer to import than all of `import rankdrift`
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 # Everything that the documentation of 0.1.0 named, below `rankdrift`.
 MOVED = {
@@ -33,8 +35,12 @@ MOVED = {
 }
 
 
-class _MovedModules(MetaPathFinder, Loader):
-    """Finds an old name as an empty module that passes every look-up on to the new one."""
+class _MovedModules:
+    """Finds an old name as an empty module that passes every look-up on to the new one.
+
+    A finder and loader by its methods: deriving from those of importlib.abc would import a dozen
+    modules each time.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -42,13 +48,19 @@ class _MovedModules(MetaPathFinder, Loader):
         root, _, name = fullname.partition(".")
         if root != "rankdrift" or name not in MOVED:
             return None
-        return ModuleSpec(fullname, self, is_package=any(m.startswith(f"{name}.") for m in MOVED))
+        from importlib.machinery import ModuleSpec
+
+        package = any(moved.startswith(f"{name}.") for moved in MOVED)
+        return ModuleSpec(fullname, self, is_package=package)  # type: ignore[arg-type]  # has its methods
 
     def create_module(self, spec: ModuleSpec) -> None:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
         new = f"rankdrift.{MOVED[module.__name__.partition('.')[2]]}"
+        import warnings
+        from importlib import import_module
+
         warnings.warn(
             f"{module.__name__} is now {new}; the old name goes with the next version.",
             DeprecationWarning,
