@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmarks import measure
 from rankdrift.counts.counts import Counts, merge
+from rankdrift.estimation import estimate
 from rankdrift.estimation.curves import PAPER_KNOTS, hats
-from rankdrift.estimation.fitting import estimate
 from rankdrift.simulate.counting import count_pairs
 
 BLOCKS = ((2, 10), (11, 50), (51, 200), (201, 500))

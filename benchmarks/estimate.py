@@ -15,8 +15,9 @@ import numpy as np
 
 from benchmarks import measure
 from rankdrift.counts.counts import Counts
+from rankdrift.estimation import estimate
 from rankdrift.estimation.covariance import bootstrap
-from rankdrift.estimation.fitting import Options, estimate, fit
+from rankdrift.estimation.fitting import Options, fit
 from rankdrift.estimation.likelihood import likelihood
 from rankdrift.estimation.newton import Fit, maximise
 from rankdrift.simulate.appendix_d import pairs

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import measure
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 

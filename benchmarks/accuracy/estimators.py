@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ _HOME = {
     "Counts": "counts.counts",
     "merge": "counts.counts",
     "Funnel": "counts.funnel",
-    "estimate": "estimation.fitting",
+    "estimate": "estimation.estimating",
     "Propensities": "propensities.propensities",
     "read_matrix": "ranking.matrix_reading",
     "Matrix": "ranking.matrix",
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from rankdrift.counts.counts import Counts, merge
     from rankdrift.counts.funnel import Funnel
     from rankdrift.diagnosis.diagnosing import diagnose
-    from rankdrift.estimation.fitting import estimate
+    from rankdrift.estimation import estimate
     from rankdrift.harvesting.counting import harvest, harvest_by_day
     from rankdrift.harvesting.inspection import Inspection, inspect
     from rankdrift.harvesting.warehouse import import_counts, warehouse_sql

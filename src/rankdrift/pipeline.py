@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.diagnosing import Diagnosis, diagnose
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 from rankdrift.harvesting.counting import harvest
 from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities

@@ -8,7 +8,7 @@ from support.curve_example import by_device, hand, small_counts
 
 from rankdrift.charts.curve import BLACK, COLOURS, Figure, curve_chart
 from rankdrift.core.errors import BadOption
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 
 
 def spec(p, **options):

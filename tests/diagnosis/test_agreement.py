@@ -9,7 +9,7 @@ from support.worlds import power, simulate
 
 from rankdrift.diagnosis.agreement import furthest_apart, segments_words
 from rankdrift.diagnosis.diagnosing import diagnose
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 from rankdrift.propensities.propensities import Difference
 from rankdrift.report.page.report import make_report
 

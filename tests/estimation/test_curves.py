@@ -1,8 +1,23 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from support.worlds import simulate
 
+from rankdrift.cli import rankdrift
 from rankdrift.core.errors import BadOption
-from rankdrift.estimation.curves import PAPER_KNOTS, Curve, Part, curve, hats
+from rankdrift.estimation import estimate
+from rankdrift.estimation.curves import (
+    PAPER_KNOTS,
+    PARTS,
+    Curve,
+    Part,
+    PartKind,
+    curve,
+    hats,
+    one_number,
+)
 
 ROUNDING = 1e-12
 
@@ -186,3 +201,74 @@ def test_a_curve_made_of_parts_reads_as_its_text():
     made = Curve((Part("loglog", (1, 2, 5)), Part("periodic", (40,))))
     assert str(made) == "loglog(1, 2, 5) + periodic(40)"
     assert curve(str(made)) == made
+
+
+# A curve is an extension point
+
+
+def _steps(ranks, numbers):
+    """Two levels: up to a rank, and below it."""
+    below = (ranks > numbers[0]).astype(float)
+    return np.stack([1 - below, below], axis=1)
+
+
+STEP = PartKind(
+    "step",
+    use="a fold in the page, and nothing else",
+    forms=("step(RANK)",),
+    examples=("'step(3)'",),
+    basis=_steps,
+    check=one_number,
+    beyond=lambda deeper, numbers: _steps(deeper, numbers),
+)
+
+
+def _help():
+    return CliRunner().invoke(rankdrift, ["estimate", "--help"]).output
+
+
+def test_a_new_part_is_one_object():
+    counts = simulate(500, 6, 3).counts
+    with PARTS.registered(STEP):
+        assert str(curve(" Step( 3 )")) == "step(3)"
+        found = estimate(counts, curve="step(3)", extrapolate_to=8)
+        assert found.method == "step(3), every"
+        assert found.parameters == 1
+        assert len(set(found.log_p[:3])) == len(set(found.log_p[3:])) == 1
+        assert found.values[0] == 1 and 0 < found.values[-1] < 1
+        assert found.ranks[-1] == 8 and not found.supported[-1]
+        with pytest.raises(BadOption, match=r"one number of 2 or more, as in step\(40\)"):
+            curve("step")
+        with pytest.raises(BadOption, match=r"'step'\? There are .* and step\(RANK\)\."):
+            curve("stop")
+        with pytest.raises(BadOption, match="Only a loglog or step curve can be drawn on"):
+            estimate(counts, curve="direct", extrapolate_to=9)
+        assert "'step(3)'" in _help()
+    assert "'step(3)'" not in _help()
+    with pytest.raises(BadOption, match="No curve 'step"):
+        curve("step(3)")
+
+
+def test_a_new_part_may_be_added_to_another():
+    tilt = PartKind(
+        "tilt",
+        use="a test",
+        forms=("loglog + tilt",),
+        examples=("'loglog + tilt'",),
+        basis=lambda ranks, _: (ranks[:, None] % 7 == 0).astype(float),
+        added_to="loglog",
+    )
+    with PARTS.registered(tilt):
+        assert curve("loglog(1, 9) + tilt").basis(upto(9)).shape == (9, 3)
+        with pytest.raises(BadOption, match=r"loglog \+ periodic\(N\) or loglog \+ tilt"):
+            curve("direct + tilt")
+        with pytest.raises(BadOption, match=r"tilt goes with loglog: write 'loglog \+ tilt'"):
+            curve("tilt")
+
+
+def test_every_part_is_in_the_documentation():
+    page = (Path(__file__).parents[2] / "docs" / "choosing-a-curve.md").read_text()
+    table = [line.split("|")[1] for line in page.splitlines() if line.startswith("|")]
+    for kind in PARTS:
+        assert kind.use
+        assert any(kind.name in cell for cell in table), kind.name

@@ -5,7 +5,7 @@ import pytest
 from support.worlds import listed, power, simulate
 
 from rankdrift.core.errors import BadOption
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 from rankdrift.estimation.hotelling import anchors
 from rankdrift.estimation.shrinkage import SIZES, USUAL, chances, variance_between
 

@@ -3,7 +3,7 @@ import pytest
 from support.worlds import listed, power, simulate
 
 from rankdrift.core.errors import BadOption, NotIdentified
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 from rankdrift.methods.ratio import ratio
 from rankdrift.propensities.intervals import Interval, t_quantile
 from rankdrift.propensities.propensities import ENOUGH_CLICKS

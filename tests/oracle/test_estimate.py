@@ -9,6 +9,7 @@ import pytest
 from statsmodels.discrete.conditional_models import ConditionalLogit
 from support.worlds import listed, power, simulate
 
+from rankdrift.estimation import estimate
 from rankdrift.estimation import jackknife as together
 from rankdrift.estimation.covariance import (
     ALONE,
@@ -20,7 +21,7 @@ from rankdrift.estimation.covariance import (
     model_covariance,
     no_less,
 )
-from rankdrift.estimation.fitting import Options, estimate, fit
+from rankdrift.estimation.fitting import Options, fit
 from rankdrift.estimation.newton import LEFT, left_by, maximise
 from rankdrift.propensities.intervals import simultaneous_quantile, t_quantile
 
@@ -276,12 +277,12 @@ def test_what_is_not_reached_is_told():
         return np.einsum("gij,gj->gi", own, rows)
 
     wanted = [np.linalg.solve(np.eye(3) - each, np.ones(3)) for each in own]
-    found, reached = together.leave_out(np.eye(3), times, right)
+    found, reached = together.jackknife_solve(np.eye(3), times, right)
     assert reached.all()
     np.testing.assert_allclose(found, wanted, rtol=SAME_MOVES)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(together, "STEPS", 2)
-        found, reached = together.leave_out(np.eye(3), times, right)
+        found, reached = together.jackknife_solve(np.eye(3), times, right)
     assert reached.tolist() == [True, False]
     np.testing.assert_allclose(found[0], wanted[0], rtol=SAME_MOVES)
 

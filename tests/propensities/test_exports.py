@@ -9,7 +9,7 @@ from support.curve_example import by_device, hand, small_counts
 
 from rankdrift.core.dialects import DIALECTS
 from rankdrift.core.errors import BadOption, NotIdentified
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 from rankdrift.propensities.exports import label_gain, save_export, sql_case, ultra_ipw
 from rankdrift.propensities.propensities import Propensities
 

@@ -15,7 +15,7 @@ from support.worlds import listed
 
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities, NotIdentified
 from rankdrift.counts.counts import Counts, Overflow
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 from rankdrift.propensities.csv import label, parse_label
 from rankdrift.propensities.propensities import Propensities
 

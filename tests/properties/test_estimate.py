@@ -18,7 +18,8 @@ from rankdrift.core.errors import (
 )
 from rankdrift.counts.counts import merge
 from rankdrift.counts.funnel import Funnel
-from rankdrift.estimation.fitting import Options, estimate, fit
+from rankdrift.estimation import estimate
+from rankdrift.estimation.fitting import Options, fit
 
 EXACT = 1e-8  # the same numbers summed in another order, through one Newton iteration
 RANKS = (1, 2, 3, 5, 8)

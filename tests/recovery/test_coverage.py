@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.worlds import power, simulate
 
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 
 WORLDS = 100
 BLOCKS = ((2, 5), (6, 15), (16, 40))

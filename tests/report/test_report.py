@@ -16,7 +16,7 @@ from support.worlds import listed, power, simulate
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
 from rankdrift.core.words import figure
 from rankdrift.diagnosis.diagnosing import diagnose
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 from rankdrift.ranking.backends import xgboost_params
 from rankdrift.ranking.comparison import AtRank, Comparison
 from rankdrift.ranking.gains import ideal_dcg

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 from support.worlds import power, simulate
 
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 from rankdrift.methods.comparing import MethodComparison
 from rankdrift.methods.distance import Estimate, measure
 from rankdrift.ranking.comparison import AtRank, Comparison, Improvement

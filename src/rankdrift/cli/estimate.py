@@ -13,7 +13,18 @@ from rankdrift.cli.screen import Screen, talking
 from rankdrift.core.errors import BadCounts
 
 if TYPE_CHECKING:
+    from rankdrift.core.types import Clicks, Errors
     from rankdrift.counts.counts import Counts
+
+
+class CurveOption(click.Option):
+    """Its help lists the curves there are when asked for: loading them takes longer than a help."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from rankdrift.estimation.curves import examples
+
+        self.help = examples()
+        return super().get_help_record(ctx)
 
 
 @click.command(cls=Sections)
@@ -21,12 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o", "--output", metavar="FILE", help="Where the propensities go: .csv, .parquet or .json."
 )
-@click.option(
-    "--curve",
-    default="loglog",
-    show_default=True,
-    help="direct, loglog, 'loglog(1,2,5,…)', 'loglog + periodic(40)', 'grid(4)' or auto.",
-)
+@click.option("--curve", cls=CurveOption, default="loglog", show_default=True)
 @click.option(
     "--clicks",
     type=click.Choice(["every", "single"]),
@@ -57,9 +63,9 @@ def estimate(
     inputs: tuple[str, ...],
     output: str | None,
     curve: str,
-    clicks: Any,
+    clicks: "Clicks",
     reference: int,
-    errors: str,
+    errors: "Errors",
     samples: int,
     seed: int,
     by: str | None,
@@ -80,7 +86,7 @@ def estimate(
     if output:
         refuse_input(output, inputs, options["format"])
         check_file(output)
-    from rankdrift.estimation.fitting import estimate
+    from rankdrift.estimation import estimate
     from rankdrift.report.terminal.curve import curve_report
 
     counts = counts_of(screen, inputs, options)

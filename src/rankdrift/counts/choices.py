@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption
-from rankdrift.core.types import Ints, SmallInts
+from rankdrift.core.types import CLICKS, Clicks, Floats, Ints, SmallInts
 from rankdrift.counts.tables import UNIT, runs, widen
 
 if TYPE_CHECKING:
@@ -27,16 +26,21 @@ class Choices:
 
     shown: SmallInts
     clicked: SmallInts
-    weight: NDArray[np.float64]
+    weight: Floats
     bucket: SmallInts
     segment: SmallInts
     pair: Ints
 
 
-def choices_of(counts: Counts, clicks: Literal["every", "single"]) -> Choices:
+def check_clicks(clicks: Clicks) -> None:
+    """Raise BadOption for anything but the words of `Clicks`."""
+    if clicks not in CLICKS:
+        raise BadOption(f"clicks is {clicks!r}. Use {' or '.join(map(repr, CLICKS))}.")
+
+
+def choices_of(counts: Counts, clicks: Clicks) -> Choices:
     """One term per clicked rank of each listed pair, then one per comparison."""
-    if clicks not in ("every", "single"):
-        raise BadOption(f"clicks is {clicks!r}. Use 'every' or 'single'.")
+    check_clicks(clicks)
     pairs, comparisons = counts.pairs, counts.rank_pairs
     clicked = pairs.shown & 1
     if clicks == "single":

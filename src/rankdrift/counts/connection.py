@@ -1,11 +1,10 @@
 """Which ranks the data can compare at all."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankdrift.core.types import Clicks, Ranks
 from rankdrift.counts.counts import Counts
 
 
@@ -24,10 +23,12 @@ class Connection:
 
     @property
     def main(self) -> tuple[int, ...]:
+        """The largest block; empty if there is none."""
         return self.blocks[0] if self.blocks else ()
 
 
-def connection(counts: Counts, clicks: Literal["every", "single"] = "every") -> Connection:
+def connection(counts: Counts, clicks: Clicks = "every") -> Connection:
+    """The blocks of ranks that the clicks of `counts` can compare."""
     choices = counts.choices(clicks)
     shown = choices.shown
     lost = (shown > 0) & (shown != choices.clicked[:, None])
@@ -35,7 +36,7 @@ def connection(counts: Counts, clicks: Literal["every", "single"] = "every") -> 
     return connect(choices.clicked[row], shown[row, column])
 
 
-def connect(winners: NDArray[np.int32], losers: NDArray[np.int32]) -> Connection:
+def connect(winners: Ranks, losers: Ranks) -> Connection:
     """The blocks of ranks where each of `winners` (N,) won a click over that of `losers` (N,)."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components

@@ -17,8 +17,8 @@ from rankdrift.counts.connection import connection
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.agreement import LIKELY, MATTERS, SURE, segments_words
 from rankdrift.estimation.curves import Curve, Part
-from rankdrift.estimation.fitting import Fitted, Options, fit, supported_ranks
-from rankdrift.estimation.hotelling import agreement, hotelling
+from rankdrift.estimation.fitting import Fitted, Options, fit
+from rankdrift.estimation.hotelling import hotelling, hotelling_test
 from rankdrift.estimation.likelihood import shares
 from rankdrift.estimation.newton import maximise
 
@@ -98,7 +98,7 @@ def _tried(name: str, check: Callable[[], Check]) -> Check:
 
 def _compared(a: Fitted, b: Fitted, reference: int) -> dict[str, Any]:
     """b against a: how far apart, where most, and how surprising that is."""
-    found = agreement([a, b], reference)
+    found = hotelling_test([a, b], reference)
     if not found.df:
         raise NotIdentified("All comparisons come from one bucket of queries. Add queries.")
     off = np.abs(found.off[0])
@@ -300,7 +300,7 @@ def _sufficiency(counts: Counts, base: Fitted, options: Options) -> Check:
 
 
 def _support(counts: Counts, base: Fitted) -> Check:
-    supported = supported_ranks(base)
+    supported = base.supported
     weak = base.likelihood.ranks[~supported]
     unclicked = base.likelihood.ranks[supported & (base.likelihood.wins == 0)]
     linked = connection(counts)

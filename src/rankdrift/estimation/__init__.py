@@ -1,5 +1,5 @@
 """Counts -> Propensities: curves, the likelihood and its maximum, and how sure one can be."""
 
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation.estimating import estimate
 
 __all__ = ["estimate"]

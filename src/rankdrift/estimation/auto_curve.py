@@ -7,8 +7,7 @@ time, is tried the same way. Candidates are many, so each must also pay for havi
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +15,6 @@ from numpy.typing import NDArray
 from rankdrift.core.types import Floats
 from rankdrift.estimation.curves import Curve, Part
 from rankdrift.estimation.newton import Fit, maximise
-
-if TYPE_CHECKING:
-    from rankdrift.counts.counts import Counts
-    from rankdrift.estimation.fitting import Fitted, Options
 
 MOST_KNOTS = 60
 PERIODS = range(5, 121)
@@ -34,11 +29,12 @@ class _State:
     cost: float  # BIC: what parameters and choices among candidates cost, less 2 log L
 
 
-def choose_curve(counts: "Counts", options: "Options") -> Curve:
-    first = _first(counts, options)
+def choose_curve(first: Fit, start: Curve) -> Curve:
+    """The curve that the data ask for: `start`, a loglog curve whose fit is `first`, with knots or
+    a period added where they pay."""
     terms, ranks = first.likelihood, first.likelihood.ranks
     price = np.log(max(terms.weight, 2.0))
-    kept = set(first.curve.parts[0].numbers)
+    kept = set(start.parts[0].numbers)
 
     def state(curve: Curve) -> _State | None:
         try:
@@ -51,7 +47,7 @@ def choose_curve(counts: "Counts", options: "Options") -> Curve:
             picks += 2 * np.log(len(PERIODS))
         return _State(curve, found, price * len(found.phi) + picks - 2 * found.log_likelihood)
 
-    now = state(first.curve)
+    now = state(start)
     assert now
     # A jump looks much like a period, and the other way round: whichever explains more comes first.
     starts = (now, _with_period(now, state), _with_jump(now, state))
@@ -66,19 +62,6 @@ State = Callable[[Curve], _State | None]
 
 def _loglog(knots: tuple[int, ...], *more: Part) -> Curve:
     return Curve((Part("loglog", knots), *more))
-
-
-def _first(counts: "Counts", options: "Options") -> "Fitted":
-    """With the paper's knots, or where the data cannot bear them the ends and the middle."""
-    from rankdrift.core.errors import NotConverged, NotIdentified
-    from rankdrift.estimation.fitting import fit
-
-    try:
-        return fit(counts, replace(options, curve="loglog"))
-    except (NotConverged, NotIdentified):
-        low, high = int(counts.ranks[0]), int(counts.ranks[-1])
-        knots = tuple(sorted({low, round(float(np.sqrt(low * high))), high}))
-        return fit(counts, replace(options, curve=_loglog(knots)))
 
 
 def _candidates(ranks: NDArray[np.int32]) -> NDArray[np.int32]:

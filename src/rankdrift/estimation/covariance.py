@@ -10,7 +10,7 @@ import numpy as np
 
 from rankdrift.core.errors import NotConverged
 from rankdrift.core.types import Floats
-from rankdrift.estimation.jackknife import leave_out
+from rankdrift.estimation.jackknife import jackknife_solve
 from rankdrift.estimation.likelihood import Likelihood, is_plain, shares
 from rankdrift.estimation.newton import Fit, maximise
 
@@ -41,11 +41,11 @@ def bucket_influence(fit: Fit) -> Floats:
     scores = fit.likelihood.bucket_scores(fit.theta) @ fit.basis
     # What only one bucket tells moves nothing, rather than by noise over nothing.
     whole = fit.information + ALONE * np.diag(np.diag(fit.information))
-    moves = _moves_together(fit, whole, scores) if is_plain(fit.basis) else None
-    return _moves_one_by_one(fit, whole, scores) if moves is None else moves
+    at_once = _influence_at_once(fit, whole, scores) if is_plain(fit.basis) else None
+    return _influence_one_by_one(fit, whole, scores) if at_once is None else at_once
 
 
-def _moves_together(fit: Fit, whole: Floats, scores: Floats) -> Floats | None:
+def _influence_at_once(fit: Fit, whole: Floats, scores: Floats) -> Floats | None:
     """With a parameter for each rank but the first; None if that is not reached."""
     from scipy.linalg.lapack import dpotrf
 
@@ -57,36 +57,36 @@ def _moves_together(fit: Fit, whole: Floats, scores: Floats) -> Floats | None:
     def own(rows: Floats) -> Floats:
         return times(np.concatenate([first, rows], axis=1))[:, 1:]
 
-    moves, reached = leave_out(factor, own, scores)
-    return moves if reached.all() else None
+    influence, reached = jackknife_solve(factor, own, scores)
+    return influence if reached.all() else None
 
 
-def _moves_one_by_one(fit: Fit, whole: Floats, scores: Floats) -> Floats:
+def _influence_one_by_one(fit: Fit, whole: Floats, scores: Floats) -> Floats:
     from scipy.linalg.lapack import dposv
 
-    moves = np.zeros_like(scores)
+    influence = np.zeros_like(scores)
     for bucket, own in enumerate(fit.likelihood.bucket_information(fit.theta, fit.basis)):
         if scores[bucket].any():
-            _, moves[bucket], failed = dposv(whole - own, scores[bucket], overwrite_a=True)
+            _, influence[bucket], failed = dposv(whole - own, scores[bucket], overwrite_a=True)
             if failed:
                 raise NotConverged(
                     f"The errors cannot be told: without bucket {bucket} of the queries the data "
                     "do not determine the curve. Use fewer knots, errors='model', or more days."
                 )
-    return moves
+    return influence
 
 
-def jackknife_root(moves: Floats) -> Floats:
-    """(F, G): columns whose outer products add up to the covariance, from the moves (G, F) of
+def jackknife_root(influence: Floats) -> Floats:
+    """(F, G): columns whose outer products add up to the covariance, from the influence (G, F) of
     independent buckets that have terms."""
-    n = len(moves)
-    return np.asarray(np.sqrt((n - 1) / n) * (moves - moves.mean(axis=0)).T)
+    n = len(influence)
+    return np.asarray(np.sqrt((n - 1) / n) * (influence - influence.mean(axis=0)).T)
 
 
-def jackknife_covariance(moves: Floats) -> Floats:
-    """Covariance from the moves of independent buckets that have terms, (G, F) -> (F, F)."""
-    parts = jackknife_root(moves)
-    return np.asarray(parts @ parts.T)
+def jackknife_covariance(influence: Floats) -> Floats:
+    """Covariance from the influence of independent buckets that have terms, (G, F) -> (F, F)."""
+    root = jackknife_root(influence)
+    return np.asarray(root @ root.T)
 
 
 def model_variance(fit: Fit, contrasts: Floats) -> Floats:
@@ -121,8 +121,8 @@ def bootstrap(fit: Fit, samples: int, seed: int) -> Floats:
     wins = terms.bucket_wins @ basis
     shared = _shared(fit)
     out = np.empty((samples, len(fit.phi)))
-    terms_held = sum(cells.shown.size for cells in terms.cells)
-    step = max(1, _CHUNK // max(terms_held, len(fit.phi) ** 2))
+    appearances = sum(cells.shown.size for cells in terms.cells)
+    step = max(1, _CHUNK // max(appearances, len(fit.phi) ** 2))
     for first in range(0, samples, step):
         weight = weights[first : first + step]
         of_cells = [by_bucket @ weight.T for by_bucket in terms.by_bucket]

@@ -22,7 +22,7 @@ _SPENT = 0.25
 
 
 @dataclass(frozen=True)
-class Agreement:
+class HotellingTest:
     """Hotelling's test that curves agree: `statistic` is F with `df` and `df_error` if they do.
 
     ranks (A,) are where they are compared; off (C-1, A) is log p of the others less that of the
@@ -44,8 +44,9 @@ class Agreement:
         return float(np.expm1(np.sqrt(max(square, 0.0))))
 
 
-def agreement(curves: Sequence[Fitted], reference: int) -> Agreement:
-    """Of two curves or more, all relative to `reference`."""
+def hotelling_test(curves: Sequence[Fitted], reference: int) -> HotellingTest:
+    """Whether two curves or more, fitted to the same buckets of queries, agree relative to
+    `reference`."""
     shared = curves[0].likelihood.ranks
     for curve in curves[1:]:
         shared = np.intersect1d(shared, curve.likelihood.ranks)
@@ -55,11 +56,12 @@ def agreement(curves: Sequence[Fitted], reference: int) -> Agreement:
     at = anchors(shared, reference, many)
     first, *others = (_at(curve, at, reference) for curve in curves)
     off = np.stack([values - first[0] for values, _ in others])
-    moves = np.concatenate([moved - first[1] for _, moved in others], axis=1)[touched]
-    covariance = jackknife_covariance(moves) if len(moves) > 1 else np.zeros((moves.shape[1],) * 2)
+    influence = np.concatenate([own - first[1] for _, own in others], axis=1)[touched]
+    size = influence.shape[1]
+    covariance = jackknife_covariance(influence) if len(influence) > 1 else np.zeros((size, size))
     statistic, df, df_error, p_value = hotelling(off.ravel(), covariance, len(touched))
     noise = np.diag(covariance).reshape(off.shape)
-    return Agreement(statistic, df, df_error, p_value, at, off, noise)
+    return HotellingTest(statistic, df, df_error, p_value, at, off, noise)
 
 
 def anchors(ranks: Ranks, reference: int, many: int) -> Ranks:
@@ -72,7 +74,7 @@ def anchors(ranks: Ranks, reference: int, many: int) -> Ranks:
 
 
 def _at(curve: Fitted, at: Ranks, reference: int) -> tuple[Floats, Floats]:
-    """log p at these ranks (A,), and how far each bucket moves it (G, A)."""
+    """log p at these ranks (A,), and the influence of each bucket on it (G, A)."""
     place = np.searchsorted(curve.likelihood.ranks, at)
     zero = int(np.searchsorted(curve.likelihood.ranks, reference))
     contrast = curve.fit.basis[place] - curve.fit.basis[zero]

@@ -9,9 +9,8 @@ factorised once, reach in a few steps what a factorisation for each bucket would
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Bools, Floats
 
 # Of the first error, measured by the whole, this share may be left.
 LEFT = 1e-12
@@ -19,10 +18,10 @@ LEFT = 1e-12
 STEPS = 60
 
 
-def leave_out(
+def jackknife_solve(
     factor: Floats, own: Callable[[Floats], Floats], right: Floats
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """x (G, F) for `right` (G, F), and for which buckets it was reached (G,).
+) -> tuple[Floats, Bools]:
+    """x (G, F) for `right` (G, F) without each bucket, and for which of them it was reached (G,).
 
     `factor` (F, F) is the lower Cholesky factor of the whole; `own` multiplies each row of (G, F)
     by its bucket's part.

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations, permutations, product
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.core.types import Floats, Indices, Ranks
+from rankdrift.core.types import Bools, Clicks, Floats, Indices, Ranks
 from rankdrift.counts.counts import UNIT, Counts
 from rankdrift.estimation.laplacian import (
     Cells,
@@ -60,7 +60,8 @@ class Block:
         """(T,) clicks among the ranks shown."""
         return np.asarray(self.won.sum(axis=0))
 
-    def take(self, rows: NDArray[np.bool_]) -> "Block":
+    def take(self, rows: Bools) -> "Block":
+        """The rows of a mask."""
         return Block(self.codes[:, rows], self.times[rows], self.bucket[rows])
 
 
@@ -268,9 +269,7 @@ class Point:
         return chain.from_iterable(each.edges(share, weight) for each, share, weight in parts)
 
 
-def likelihood(
-    counts: Counts, clicks: Literal["every", "single"] = "every", ranks: Ranks | None = None
-) -> Likelihood:
+def likelihood(counts: Counts, clicks: Clicks = "every", ranks: Ranks | None = None) -> Likelihood:
     """The likelihood of every click, or only of pairs with a single one.
 
     `ranks` (ascending) must hold all that pairs were shown at; by default they are all from the

@@ -2,21 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from rankdrift.core.errors import BadOption, NotIdentified, RankdriftError, did_you_mean
 from rankdrift.core.types import Segment
 from rankdrift.counts.counts import Counts
+from rankdrift.estimation.fitted_curve import to_propensities
+from rankdrift.estimation.fitting import Fitted, Options, fit
+from rankdrift.estimation.hotelling import hotelling_test
+from rankdrift.estimation.shrinkage import shrink
 from rankdrift.propensities.propensities import Difference, Propensities
 
-if TYPE_CHECKING:
-    from rankdrift.estimation.fitting import Fitted, Options
 
+def estimate_by(counts: Counts, by: tuple[str, ...], options: Options) -> Propensities:
+    """The pooled curve with those of each segment: by itself, and shrunk towards the pool.
 
-def estimate_by(counts: Counts, by: tuple[str, ...], options: "Options") -> Propensities:
-    from rankdrift.estimation.fitting import fit, to_propensities
-    from rankdrift.estimation.shrinkage import shrink
-
+    `by`: the segment columns, which the counts must have.
+    """
     counts = _grouped(counts, by)
     pooled_fit = fit(counts, options)
     pooled = to_propensities(counts, pooled_fit, options)
@@ -57,15 +58,13 @@ def _grouped(counts: Counts, by: tuple[str, ...]) -> Counts:
 
 
 def _test(
-    fits: Mapping[Segment, "Fitted"], reference: int
+    fits: Mapping[Segment, Fitted], reference: int
 ) -> tuple[float, float, float | None, float]:
     """F, its degrees of freedom and p of all segments having one curve."""
-    from rankdrift.estimation.hotelling import agreement
-
     by_size = sorted(fits.values(), key=lambda one: -one.likelihood.weight)
     most = 1 + max((len(one.likelihood.touched) for one in by_size), default=0) // 4
     try:
-        found = agreement(by_size[: max(most, 2)], reference) if len(by_size) > 1 else None
+        found = hotelling_test(by_size[: max(most, 2)], reference) if len(by_size) > 1 else None
     except NotIdentified:  # no rank but the reference in all of them
         found = None
     if found is None:

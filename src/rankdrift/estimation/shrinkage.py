@@ -1,4 +1,4 @@
-"""Curves of segments that lean on the pool, the more the less they can say themselves.
+"""Curves of segments shrunk towards the pool, the more the less they can say themselves.
 
 A segment's curve is the pool's plus something of its own (random effects). Who looks further down
 does so all the way: what is its own is taken to grow with the logarithm of the rank, its standard
@@ -26,8 +26,8 @@ SIZES = USUAL * np.concatenate([[1e-3], np.geomspace(0.02, 20.0, 20)])
 def shrink(
     pooled: Propensities, own: Mapping[Segment, Propensities]
 ) -> tuple[dict[Segment, Propensities], float]:
-    """The curves that lean; and the deviation of log p between segments, beyond noise, at a typical
-    rank."""
+    """The curves shrunk towards the pool; and the deviation of log p between segments, beyond
+    noise, at a typical rank."""
     shared = pooled.ranks
     for p in own.values():
         shared = np.intersect1d(shared, p.ranks)
@@ -81,8 +81,8 @@ def _shrunk(
     others = np.delete(share[:, at], place, axis=0)
     far = _away(p.ranks[common], p.reference)
     # The segment's deviation from the pool, which is partly the segment itself: (sizes, R).
-    held = (1 - share[place, at]) ** 2 + (others**2).sum(axis=0)
-    apart = SIZES[:, None] * np.abs(far) * np.sqrt(held)
+    kept = (1 - share[place, at]) ** 2 + (others**2).sum(axis=0)
+    apart = SIZES[:, None] * np.abs(far) * np.sqrt(kept)
     own, pool = p.deviations[common], pooled.deviations[at]
     extra = np.maximum((own**2).sum(axis=1) - (pool**2).sum(axis=1), 0.0)
     trust = apart**2 / np.maximum(apart**2 + extra, 1e-300)

@@ -222,7 +222,7 @@ class _Work:
         return Estimate(name, kind, curve, by_bucket=curve.deviations)
 
     def _drift(self, name: str) -> Estimate:
-        from rankdrift.estimation.fitting import estimate
+        from rankdrift.estimation import estimate
 
         curve = estimate(self.counts, curve=name, reference=self.reference)
         return Estimate(name, "drift", curve, by_bucket=_jackknife(self.counts, curve))
@@ -270,7 +270,7 @@ class _Work:
 
 def _jackknife(counts: Counts, whole: Propensities) -> Floats | None:
     """(R, G): deviations by bucket, from estimates without each; None where one has no estimate."""
-    from rankdrift.estimation.fitting import estimate
+    from rankdrift.estimation import estimate
 
     moves = np.zeros((counts.buckets, len(whole.ranks)))
     held = np.concatenate([counts.pairs.bucket, counts.rank_pairs.bucket])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rankdrift.core.errors import MissingExtra, NotConverged
 from rankdrift.counts.counts import Counts
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 from rankdrift.harvesting.counting import harvest
 from rankdrift.log.log import read_log
 from rankdrift.propensities.propensities import Propensities

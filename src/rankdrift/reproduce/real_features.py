@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadLog, BadOption
 from rankdrift.core.types import Floats
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 from rankdrift.harvesting.counting import harvest
 from rankdrift.log.log import read_log
 from rankdrift.propensities.propensities import Propensities

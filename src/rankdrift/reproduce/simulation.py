@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 from rankdrift.reproduce.drawing import (
     BLACK,
     BLUE,

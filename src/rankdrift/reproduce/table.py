@@ -20,7 +20,7 @@ import numpy as np
 from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.core.files import write_text
 from rankdrift.core.types import Floats
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 from rankdrift.harvesting.counting import harvest
 from rankdrift.log.log import Log, read_log
 from rankdrift.propensities.propensities import Propensities

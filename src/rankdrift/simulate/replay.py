@@ -7,17 +7,17 @@ the estimate makes of many such replays tells its bias, its error and how honest
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NoUsablePairs, RankdriftError
 from rankdrift.core.rank_blocks import DOUBLING
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Clicks, Errors, Floats
 from rankdrift.counts.counts import UNIT, Counts, Overflow, Pairs, RankPairs
 from rankdrift.counts.tables import stack
-from rankdrift.estimation.fitting import estimate
+from rankdrift.estimation import estimate
 from rankdrift.propensities.intervals import check_level
 from rankdrift.propensities.propensities import Propensities
 
@@ -108,8 +108,8 @@ def like(
     *,
     truth: Propensities | None = None,
     curve: str = "loglog",
-    clicks: Literal["every", "single"] = "every",
-    errors: str = "buckets",
+    clicks: Clicks = "every",
+    errors: Errors = "buckets",
     replays: int = 100,
     level: float = 0.95,
     seed: int = 0,

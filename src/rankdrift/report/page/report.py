@@ -120,7 +120,7 @@ def _curves(found: Results) -> tuple[Mapping[str, Propensities], str]:
     """Those given, or one estimated from the counts; then what was done, in words."""
     if found.curves or not found.counts:
         return found.curves, ""
-    from rankdrift.estimation.fitting import estimate
+    from rankdrift.estimation import estimate
 
     by = list(found.counts.segment_columns) or None
     try:

@@ -1,0 +1,100 @@
+"""Counts -> Propensities: check the options, estimate one curve or one a segment."""
+
+import warnings
+from collections.abc import Sequence
+
+from rankdrift.core.errors import BadOption, Remark
+from rankdrift.core.types import ERRORS, Clicks, Errors
+from rankdrift.counts.choices import check_clicks
+from rankdrift.counts.counts import Counts
+from rankdrift.estimation.curves import Curve
+from rankdrift.estimation.curves import curve as parse_curve
+from rankdrift.estimation.fitted_curve import to_propensities
+from rankdrift.estimation.fitting import Options, fit
+from rankdrift.estimation.segments import estimate_by
+from rankdrift.propensities.propensities import Propensities, all_curves
+
+
+def estimate(
+    counts: Counts,
+    *,
+    curve: str | Curve = "loglog",
+    clicks: Clicks = "every",
+    reference: int = 1,
+    errors: Errors = "buckets",
+    samples: int = 1000,
+    seed: int = 0,
+    by: str | Sequence[str] | None = None,
+    extrapolate_to: int | None = None,
+) -> Propensities:
+    """Estimate how likely a result at each rank is looked at, compared with the reference rank.
+
+    The same result for the same query drifts between ranks by itself. Which of its appearances
+    got the click says which rank is looked at more, whatever the result is worth; this finds the
+    propensities that make those clicks most likely: the maximum of Eq. (3), log-like.
+
+    Parameters
+    ----------
+    counts : what `harvest` counted, or a sum of such counts.
+    curve : the shape of log p, such as "loglog" (straight lines between knots, both axes
+        logarithmic), "loglog(1, 2, 5, 20)" (with these knots), "loglog + periodic(40)" (results
+        load 40 at a time), "grid(4)" (rows of four), "direct" (each rank by itself) or "auto"
+        (knots and a period chosen from the data).
+    clicks : "every" click is a choice among the ranks its pair was shown at, or only the
+        "single" one of pairs clicked just once, as in the paper.
+    reference : the rank whose propensity is 1.
+    errors : what intervals rest on: differences between "buckets" of queries, whose clicks may
+        belong together; the "model" alone, which takes every click as independent; or a
+        "bootstrap" over buckets.
+    samples, seed : of the bootstrap.
+    by : segment columns of the counts; each segment gets a curve of its own besides the pooled
+        one, and one that is shrunk towards the pool, with a test of whether segments differ.
+    extrapolate_to : draw the curve on to this rank, deeper than any data. Such ranks are marked as
+        not supported. Only a loglog curve goes on.
+
+    Returns
+    -------
+    Propensities
+        Values with their errors. Ranks that were shown and have no estimate are in `gaps`, with
+        the reason; ranks with data too thin for their interval are not `supported`.
+
+    Raises
+    ------
+    NoUsablePairs
+        No pair was shown at two ranks and clicked.
+    NotIdentified
+        The data cannot compare ranks that the curve needs compared; the message says which.
+    NotConverged
+        The likelihood has no maximum: some propensities run off to 0 or infinity.
+
+    Examples
+    --------
+    >>> counts = rankdrift.harvest(rankdrift.read_log("log.parquet"))  # doctest: +SKIP
+    >>> p = rankdrift.estimate(counts)  # doctest: +SKIP
+    >>> p.at(5), p.ratio(5, 1)  # doctest: +SKIP
+    >>> p.save("propensities.json")  # doctest: +SKIP
+    """
+    options = Options(parse_curve(curve), clicks, reference, errors, samples, seed, extrapolate_to)
+    _check(options)
+    if by:
+        found = estimate_by(counts, (by,) if isinstance(by, str) else tuple(by), options)
+    else:
+        found = to_propensities(counts, fit(counts, options), options)
+    if extrapolate_to is not None and all(curve.pairs[-1] for _, _, curve in all_curves(found)):
+        warnings.warn(
+            f"There was nothing to draw on to rank {extrapolate_to}: pairs moved down to rank "
+            f"{found.ranks[-1]}.",
+            Remark,
+            stacklevel=2,
+        )
+    return found
+
+
+def _check(options: Options) -> None:
+    if options.errors not in ERRORS:
+        raise BadOption(f"errors is {options.errors!r}. Use {', '.join(ERRORS)}.")
+    check_clicks(options.clicks)
+    if options.errors == "bootstrap" and options.samples < 20:
+        raise BadOption(f"samples must be 20 or more, not {options.samples}.")
+    if options.reference < 1 or options.reference != int(options.reference):
+        raise BadOption(f"reference is a rank, from 1, not {options.reference}.")

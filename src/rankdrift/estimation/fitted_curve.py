@@ -1,0 +1,117 @@
+"""Propensities of a fit: the curve at every rank, how sure it is, and the clicks behind it."""
+
+from typing import Any
+
+import numpy as np
+
+from rankdrift.core.errors import NotIdentified
+from rankdrift.core.types import Clicks, Floats, Ints, Ranks
+from rankdrift.core.version import __version__
+from rankdrift.counts.counts import Counts
+from rankdrift.estimation.covariance import (
+    bootstrap,
+    bucket_influence,
+    covariance_root,
+    jackknife_root,
+    model_covariance,
+    model_variance,
+    no_less,
+)
+from rankdrift.estimation.curves import Curve
+from rankdrift.estimation.fitting import Fitted, Options
+from rankdrift.estimation.newton import Fit
+from rankdrift.propensities.propensities import Propensities
+
+
+def to_propensities(counts: Counts, fitted: Fitted, options: Options) -> Propensities:
+    """The propensities of a fit, with their uncertainty and what is behind each rank."""
+    fit_, curve, terms = fitted.fit, fitted.curve, fitted.likelihood
+    root, df = _root(fit_, options)
+    ranks, basis, supported = terms.ranks, fit_.basis, fitted.supported
+    if options.extrapolate_to is not None and options.extrapolate_to > ranks[-1]:
+        deeper = np.arange(ranks[-1] + 1, options.extrapolate_to + 1, dtype=np.int32)
+        basis = np.concatenate([basis, curve.beyond(deeper)[:, 1:]])
+        ranks = np.concatenate([ranks, deeper])
+        supported = np.concatenate([supported, np.zeros(len(deeper), bool)])
+    log_p, deviations = basis @ fit_.phi, basis @ root
+    if options.errors != "model" and not supported.all():
+        # Where few buckets touch a rank, how they differ says little of its error, or nothing:
+        # such a rank is no surer than by the model.
+        won = np.concatenate([terms.wins, np.zeros(len(ranks) - terms.size)])
+        least = np.zeros(len(ranks))
+        least[~supported] = model_variance(fit_, (basis - won @ basis / won.sum())[~supported])
+        deviations = no_less(deviations, least, won)
+    place = int(np.searchsorted(ranks, options.reference))
+    pairs, clicks = _behind(counts, ranks, options.clicks)
+    return Propensities(
+        ranks=ranks,
+        log_p=log_p - log_p[place],
+        deviations=deviations - deviations[place],
+        pairs=pairs,
+        clicks=clicks,
+        supported=supported,
+        reference=options.reference,
+        method=f"{curve}, {options.clicks}",
+        errors=options.errors,
+        df=df,
+        log_likelihood=fit_.log_likelihood,
+        parameters=len(fit_.phi),
+        gaps=fitted.gaps,
+        provenance=_provenance(counts, curve, options),
+    )
+
+
+def _root(fit: Fit, options: Options) -> tuple[Floats, float]:
+    """(F, N): columns whose outer products add up to the covariance of phi; degrees of freedom."""
+    if options.errors == "model":
+        return covariance_root(model_covariance(fit)), np.inf
+    used = fit.likelihood.touched
+    if len(used) < 2:
+        raise NotIdentified(
+            "All comparisons come from one bucket of queries, so errors cannot be told from them. "
+            "Add queries, or use errors='model' and take it that clicks are independent."
+        )
+    if options.errors == "bootstrap":
+        drawn = bootstrap(fit, options.samples, options.seed)
+        return covariance_root(np.atleast_2d(np.cov(drawn, rowvar=False))), float(len(used) - 1)
+    return jackknife_root(bucket_influence(fit)[used]), float(len(used) - 1)
+
+
+def _behind(counts: Counts, ranks: Ranks, clicks: Clicks) -> tuple[Ints, Ints]:
+    """Pairs used that were shown at each rank, and the clicks they got there."""
+    used, overflow = counts.pairs, counts.overflow
+    if clicks == "single":
+        used, overflow = used.take(used.clicks == 1), overflow.take(overflow.single)
+    size = max(int(ranks[-1]), counts.max_rank) + 1
+    pairs, won = np.zeros(size), np.zeros(size)
+    np.add.at(pairs, overflow.rank, overflow.pairs)
+    np.add.at(won, overflow.rank, overflow.clicks)
+    before = np.zeros(len(used), np.int32)
+    for code in used.shown.T:  # ascending: a rank shown again follows itself
+        rank = code >> 1
+        pairs += np.bincount(rank, used.pairs * (rank != before), size)
+        won += np.bincount(rank, used.pairs * (code & 1), size)
+        before = rank
+    return pairs[ranks].astype(np.int64), won[ranks].astype(np.int64)
+
+
+def _provenance(counts: Counts, curve: Curve, options: Options) -> dict[str, Any]:
+    return {
+        "version": __version__,
+        "curve": str(curve),
+        "clicks": options.clicks,
+        "errors": options.errors,
+        **(
+            {"samples": options.samples, "seed": options.seed}
+            if options.errors == "bootstrap"
+            else {}
+        ),
+        "counts": {
+            "version": counts.version,
+            "sources": list(counts.sources),
+            "days": list(counts.days),
+            "options": dict(counts.options),
+            "pairs": counts.n_pairs,
+            "clicks": counts.n_clicks,
+        },
+    }
