@@ -10,7 +10,14 @@ from support.curve_example import by_device, hand, small_counts
 from rankdrift.core.dialects import DIALECTS
 from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.estimation import estimate
-from rankdrift.propensities.exports import label_gain, save_export, sql_case, ultra_ipw
+from rankdrift.propensities.exports import (
+    FORMATS,
+    ExportFormat,
+    label_gain,
+    save_export,
+    sql_case,
+    ultra_ipw,
+)
 from rankdrift.propensities.propensities import Propensities
 
 
@@ -174,3 +181,32 @@ def test_a_curve_read_from_csv_can_be_exported(tmp_path):
     whole().save(tmp_path / "p.csv")
     back = Propensities.load(tmp_path / "p.csv")
     assert ultra_ipw(back)["IPW_list"] == pytest.approx([1, 2, 2, 10])
+
+
+# A form is an extension point
+
+
+def test_a_new_form_is_one_object(tmp_path):
+    tabbed = ExportFormat(
+        "tabbed",
+        ending=".tsv",
+        use="a test",
+        function=lambda p, clip=None: p.weights(p.ranks, clip).tolist(),
+        text=lambda weights: "\t".join(map(str, weights)),
+    )
+    assert tabbed.options == ("clip",)
+    with FORMATS.registered(tabbed):
+        hand().export(tmp_path / "w.tsv", "tabbed", clip=3)
+        assert (tmp_path / "w.tsv").read_text() == "1.0\t2.0\t3.0\t3.0"
+        with pytest.raises(BadOption, match=r"'tabbed'\? There are ultra, lightgbm, sql, tabbed"):
+            hand().export(tmp_path / "x", "tabed")
+        with pytest.raises(BadOption, match="'tabbed' does not take these options: it got an unex"):
+            hand().export(tmp_path / "x", "tabbed", dialect="spark")
+    with pytest.raises(BadOption, match=r"No form 'tabbed'\. There are ultra, lightgbm, sql\."):
+        hand().export(tmp_path / "x", "tabbed")
+    assert [path.name for path in tmp_path.iterdir()] == ["w.tsv"]
+
+
+def test_every_form_says_what_it_is_for():
+    for form in FORMATS:
+        assert form.use and form.ending.startswith(".") and "clip" in form.options

@@ -16,8 +16,8 @@ from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.core.files import replacing
 from rankdrift.core.types import Floats, Segment
 from rankdrift.core.words import ranges
-from rankdrift.propensities.csv import label
 from rankdrift.propensities.propensities import Propensities
+from rankdrift.propensities.table import label
 
 # Okabe and Ito: told apart with any colour vision. The pool is black.
 BLACK = "#000000"

@@ -1,4 +1,4 @@
-"""Old places of documented modules: they still import for one version, and say where to look."""
+"""Old names that were documented: they still work for one version, and say what to use instead."""
 
 from __future__ import annotations
 
@@ -69,6 +69,14 @@ class _MovedModules:
         found = import_module(new)
         module.__doc__ = found.__doc__
         module.__dict__["__getattr__"] = lambda name: getattr(found, name)
+
+
+def warn_renamed(old: str, new: str) -> None:
+    """Warn whoever called the function that calls this: what it was asked for by the name `old`
+    is now called `new`."""
+    import warnings
+
+    warnings.warn(f"{old} is now {new}", DeprecationWarning, stacklevel=3)
 
 
 def keep_old_names() -> None:

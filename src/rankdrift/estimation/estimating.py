@@ -12,7 +12,8 @@ from rankdrift.estimation.curves import curve as parse_curve
 from rankdrift.estimation.fitted_curve import to_propensities
 from rankdrift.estimation.fitting import Options, fit
 from rankdrift.estimation.segments import estimate_by
-from rankdrift.propensities.propensities import Propensities, all_curves
+from rankdrift.propensities.propensities import Propensities
+from rankdrift.propensities.table import all_curves
 
 
 def estimate(

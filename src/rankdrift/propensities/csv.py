@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,37 +20,14 @@ import numpy as np
 from rankdrift.core.artefacts import PROPENSITIES_COLUMNS
 from rankdrift.core.errors import BadPropensities, did_you_mean
 from rankdrift.core.files import replacing
-from rankdrift.core.types import Segment
 from rankdrift.propensities.propensities import Propensities
+from rankdrift.propensities.table import parse_label
 
-NONE = "(none)"
 _YES_NO = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False, "": True}
 
 
-def label(segment: Segment) -> str:
-    r"""One text for a segment: values joined with "/", NULL as (none), \ before a mere / or \."""
-    return "/".join(map(_escaped, segment))
-
-
-def parse_label(text: str) -> Segment:
-    """The segment that `label` made into `text`."""
-    parts, rest = [""], iter(text)
-    for character in rest:
-        if character == "/":
-            parts.append("")
-        else:
-            parts[-1] += character + (next(rest, "") if character == "\\" else "")
-    return tuple(None if p == NONE else re.sub(r"\\(.)", r"\1", p, flags=re.S) for p in parts)
-
-
-def _escaped(value: str | None) -> str:
-    if value is None:
-        return NONE
-    text = value.replace("\\", "\\\\").replace("/", "\\/")
-    return "\\" + text if text == NONE else text
-
-
 def write_csv(columns: Mapping[str, Sequence[Any]], path: str | os.PathLike[str]) -> None:
+    """Write the columns of a table, whole or not at all."""
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
@@ -60,6 +36,7 @@ def write_csv(columns: Mapping[str, Sequence[Any]], path: str | os.PathLike[str]
 
 
 def read_csv(file: Path) -> Propensities:
+    """The curves of a table, whoever wrote it; BadPropensities with the line that cannot be one."""
     curves: dict[tuple[str, str], list[_Row]] = {}
     with file.open(encoding="utf-8-sig", newline="") as lines:
         try:

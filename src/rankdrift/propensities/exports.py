@@ -2,6 +2,9 @@
 
 All give the weight of a click, 1 / p, relative to the reference rank and at most `clip`. None
 makes up a weight: a rank without propensity is an error, or NULL in SQL.
+
+A form is one `ExportFormat`, registered in `FORMATS` at the end of this file or of any other;
+`Propensities.export` and the error for an unknown form read FORMATS.
 """
 
 from __future__ import annotations
@@ -9,17 +12,54 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from rankdrift.core.dialects import Dialect
 from rankdrift.core.dialects import dialect as find_dialect
-from rankdrift.core.errors import BadOption, NotIdentified, did_you_mean
+from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.core.files import write_text
+from rankdrift.core.moved import warn_renamed
+from rankdrift.core.registry import Registry
 from rankdrift.core.types import Segment
 from rankdrift.core.words import ranges
-from rankdrift.propensities.propensities import Propensities
+
+if TYPE_CHECKING:
+    from rankdrift.propensities.propensities import Propensities
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class ExportFormat(Generic[Found]):
+    """A form in which another tool takes propensities; `FORMATS.register` makes it known.
+
+    Parameters
+    ----------
+    name : what `Propensities.export` calls it.
+    ending : how files of it are usually named.
+    use : which tool reads it, in a few words.
+    function : (propensities, options...) -> what the tool needs.
+    text : what the function found, as the text of the file.
+    """
+
+    name: str
+    ending: str
+    use: str
+    function: Callable[..., Found]
+    text: Callable[[Found], str]
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of `export` that it takes: those of its function."""
+        return tuple(signature(self.function).parameters)[1:]
+
+
+FORMATS: Registry[ExportFormat[Any]] = Registry("form")
+"""The forms there are, in the order in which they are listed."""
 
 
 def ultra_ipw(p: Propensities, clip: float | None = None) -> dict[str, list[float]]:
@@ -66,12 +106,24 @@ def sql_case(
     by_segment: bool = False,
     shrunk: bool = True,
     table: str | None = None,
+    leaning: bool | None = None,
 ) -> str:
-    """A CASE expression: the weight of a click by its rank, NULL where there is none.
+    """A CASE expression for your warehouse: the weight of a click by its rank, NULL without one.
 
-    `by_segment`: each segment has its own weights, told by the segment columns; `shrunk` towards
-    the pool, unless told otherwise. `table` goes before the names of the columns.
+    Parameters
+    ----------
+    p : the propensities.
+    rank_column : the column with the rank.
+    clip : the largest weight allowed.
+    dialect : of the SQL: duckdb, spark, bigquery, snowflake or trino.
+    by_segment : each segment has its own weights, chosen by the segment columns.
+    shrunk : weights of segments are those shrunk towards the pool, where there are such.
+    table : goes before the names of the columns.
+    leaning : old name of `shrunk`.
     """
+    if leaning is not None:
+        warn_renamed("leaning=", "shrunk=")
+        shrunk = leaning
     d = find_dialect(dialect)
     path = (table,) if table else ()
     rank = d.quote(*path, rank_column)
@@ -89,39 +141,52 @@ def sql_case(
 
 
 def save_export(p: Propensities, path: str | os.PathLike[str], form: str, **options: Any) -> None:
-    """Write one of FORMS, whole or not at all; `options` are those of its function."""
-    if form not in FORMS:
-        raise BadOption(f"No form {form!r}.{did_you_mean(form, FORMS)} There are {_forms()}.")
+    """Write one of FORMATS, whole or not at all; `options` are those of its function."""
+    wanted = FORMATS.get(form)
     try:
-        text = FORMS[form](p, **options)
+        found = wanted.function(p, **options)
     except TypeError as error:
-        told = str(error).partition("() ")[2] or error
-        raise BadOption(f"The form {form!r} does not take these options: it {told}.") from error
-    write_text(path, text)
+        why = str(error).partition("() ")[2] or error
+        raise BadOption(f"The form {form!r} does not take these options: it {why}.") from error
+    write_text(path, wanted.text(found))
 
 
-def _ultra_text(p: Propensities, clip: float | None = None) -> str:
-    return json.dumps(ultra_ipw(p, clip), indent=1) + "\n"
+def _json(value: object) -> str:
+    return json.dumps(value, indent=1) + "\n"
 
 
-def _lightgbm_text(p: Propensities, clip: float | None = None) -> str:
-    gains, labels = label_gain(p, clip)
-    return json.dumps({"label_gain": gains, "label_of_click_at_rank": labels}, indent=1) + "\n"
+def _lightgbm_text(found: tuple[list[float], dict[int, int]]) -> str:
+    gains, labels = found
+    return _json({"label_gain": gains, "label_of_click_at_rank": labels})
 
 
-def _sql_text(p: Propensities, **options: Any) -> str:
-    return sql_case(p, **options) + "\n"
-
-
-FORMS: dict[str, Callable[..., str]] = {
-    "ultra": _ultra_text,
-    "lightgbm": _lightgbm_text,
-    "sql": _sql_text,
-}
-
-
-def _forms() -> str:
-    return ", ".join(FORMS)
+FORMATS.register(
+    ExportFormat(
+        "ultra",
+        ending=".json",
+        use="ULTRA's propensity estimators",
+        function=ultra_ipw,
+        text=_json,
+    )
+)
+FORMATS.register(
+    ExportFormat(
+        "lightgbm",
+        ending=".json",
+        use="LightGBM's label_gain, and the label of a click at each rank",
+        function=label_gain,
+        text=_lightgbm_text,
+    )
+)
+FORMATS.register(
+    ExportFormat(
+        "sql",
+        ending=".sql",
+        use="a CASE expression with the weight of a click, for a warehouse",
+        function=sql_case,
+        text=lambda expression: f"{expression}\n",
+    )
+)
 
 
 def _by_rank(p: Propensities, rank: str, clip: float | None, indent: str) -> str:

@@ -4,7 +4,7 @@
 |---|---|---|
 | .json | all; up to 5 MB for a direct curve of 500 ranks | equal |
 | .parquet | all, in a third of that; the table, log_p and deviations are its columns | equal |
-| .csv | the table, nothing else | values and each rank's own error: see propensities_csv |
+| .csv | the table, nothing else | values and each rank's own error: see csv.py |
 """
 
 from __future__ import annotations
@@ -12,25 +12,27 @@ from __future__ import annotations
 import glob
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.core.artefacts import PROPENSITIES_KEY, PROPENSITIES_KIND
+from rankdrift.core.artefacts import COUNTS_KEY, PROPENSITIES_KEY, PROPENSITIES_KIND
+from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadOption, BadPropensities, RankdriftError, did_you_mean
 from rankdrift.core.files import cannot_write, replacing, write_text
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Floats, Segment
 from rankdrift.propensities.csv import read_csv, write_csv
 from rankdrift.propensities.intervals import check_level
-from rankdrift.propensities.propensities import Propensities, all_curves
+from rankdrift.propensities.propensities import Difference, Propensities
 from rankdrift.propensities.table import (
     FORMAT,
+    PLAIN,
     about_all,
     about_each,
-    assemble,
+    all_curves,
     check_curve,
     curve_columns,
     table,
@@ -112,6 +114,48 @@ def _check_meta(meta: Any) -> dict[str, Any]:
     return meta
 
 
+def _assemble(meta: Mapping[str, Any], arrays: Iterable[Mapping[str, Any]]) -> Propensities:
+    """The propensities of plain values `meta` and each curve's arrays."""
+    difference = None
+    if meta["difference"]:
+        left_out = {tuple(segment): why for segment, why in meta["difference"]["left_out"]}
+        difference = Difference(**{**meta["difference"], "left_out": left_out})
+    curves: dict[str, dict[Segment, dict[str, Any]]] = {"all": {}, "own": {}, "leaning": {}}
+    for about, columns in zip(meta["curves"], arrays, strict=True):
+        curves[about["pooling"]][tuple(about["segment"])] = {
+            **{name: about[name] for name in PLAIN},
+            "df": np.inf if about["df"] is None else float(about["df"]),
+            "gaps": {int(rank): str(why) for rank, why in about["gaps"].items()},
+            "provenance": dict(about["provenance"]),
+            **_typed(columns),
+        }
+    return Propensities(
+        **curves["all"][()],
+        segment_columns=tuple(meta["segment_columns"]),
+        by_segment={segment: Propensities(**c) for segment, c in curves["own"].items()},
+        shrunk={segment: Propensities(**c) for segment, c in curves["leaning"].items()},
+        difference=difference,
+    )
+
+
+def _typed(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """The arrays with their types; numbers that do not fit theirs are refused."""
+    whole = {name: np.asarray(columns[name]) for name in ("ranks", "pairs", "clicks")}
+    for name, values in whole.items():
+        if values.dtype.kind not in "iu" or values.ndim != 1 or not len(values):
+            raise BadPropensities(f"its {name} are not whole numbers. Estimate again.")
+    if np.asarray(columns["supported"]).dtype != np.bool_:
+        raise BadPropensities("its supported are not true or false. Estimate again.")
+    return {
+        "ranks": whole["ranks"].astype(np.int32),
+        "pairs": whole["pairs"].astype(np.int64),
+        "clicks": whole["clicks"].astype(np.int64),
+        "supported": np.asarray(columns["supported"]),
+        "log_p": np.array(columns["log_p"], dtype=np.float64),
+        "deviations": np.array(columns["deviations"], dtype=np.float64),
+    }
+
+
 # -- JSON --------------------------------------------------------------------------------------
 
 
@@ -168,7 +212,7 @@ def _load_json(file: Path) -> Propensities:
         {**c, "ranks": c["rank"], "deviations": _from_columns(c["deviations"])}
         for c in meta["curves"]
     )
-    return assemble(meta, arrays)
+    return _assemble(meta, arrays)
 
 
 # -- Parquet -----------------------------------------------------------------------------------
@@ -189,8 +233,9 @@ def _save_parquet(
         for name, values in table(p, level, simultaneous).items()
     }
     columns["log_p"] = np.concatenate([c.log_p for c in curves])
-    picks = [f"if(isnan({n}), NULL, {n}) AS {n}" if v.dtype == float else n
-             for n, v in columns.items()]  # fmt: skip
+    picks = [
+        f"if(isnan({n}), NULL, {n}) AS {n}" if v.dtype == float else n for n, v in columns.items()
+    ]
     start = np.cumsum([0, *(len(c.ranks) for c in curves)])
     cells = [np.indices(c.deviations.shape).reshape(2, -1) for c in curves]
     flat = {
@@ -207,11 +252,10 @@ def _save_parquet(
                 SELECT row, list(coalesce(value, 'nan') ORDER BY place) AS deviations
                 FROM rankdrift_cells GROUP BY row
             ) USING (row) ORDER BY row"""
-        options = (
-            f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{PROPENSITIES_KEY}: {_text(meta)}}}"
-        )
+        marked = f"KV_METADATA {{{PROPENSITIES_KEY}: {DUCKDB.literal(meta)}}}"
+        options = f"FORMAT parquet, COMPRESSION zstd, {marked}"
         try:
-            con.execute(f"COPY ({query}) TO {_text(str(part))} ({options})")
+            con.execute(f"COPY ({query}) TO {DUCKDB.literal(str(part))} ({options})")
         except duckdb.Error as error:
             raise cannot_write(path, error) from error
 
@@ -219,14 +263,14 @@ def _save_parquet(
 def _load_parquet(file: Path) -> Propensities:
     import duckdb
 
-    name = _text(glob.escape(str(file)))
+    name = DUCKDB.literal(glob.escape(str(file)))
     meta: dict[str, Any] = {}
     try:
         with duckdb.connect(config={"threads": 1}) as con:
             stored = con.sql(f"SELECT key, value FROM parquet_kv_metadata({name})").fetchall()
             texts = {bytes(key).decode(): value for key, value in stored}
             if PROPENSITIES_KEY not in texts:
-                what = "counts: estimate from them" if "rankdrift" in texts else "something else"
+                what = "counts: estimate from them" if COUNTS_KEY in texts else "something else"
                 raise NoPropensities(f"this Parquet file holds no propensities but {what}.")
             meta = _check_meta(json.loads(texts[PROPENSITIES_KEY]))
             found = con.sql(f"""
@@ -243,8 +287,4 @@ def _load_parquet(file: Path) -> Propensities:
         raise BadPropensities(f"it has {len(columns['ranks'])} rows, not {ends[-1]}.")
     parts = {n: np.split(values, ends[:-1]) for n, values in columns.items()}
     parts["deviations"] = [np.stack(list(rows)) for rows in parts["deviations"]]
-    return assemble(meta, ({n: parts[n][i] for n in parts} for i in range(len(ends))))
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+    return _assemble(meta, ({n: parts[n][i] for n in parts} for i in range(len(ends))))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdrift.core.errors import BadOption, NotIdentified
-from rankdrift.core.types import Floats, Segment
-from rankdrift.propensities.intervals import Interval, check_level, t_quantile
+from rankdrift.core.moved import warn_renamed
+from rankdrift.core.types import Bools, Floats, Indices, Ints, Ranks, Segment
+from rankdrift.core.words import ranges
+from rankdrift.propensities import summary as summaries
+from rankdrift.propensities import table as tables
+from rankdrift.propensities.exports import save_export
+from rankdrift.propensities.intervals import (
+    Interval,
+    check_level,
+    simultaneous_quantile,
+    t_quantile,
+)
 
 if TYPE_CHECKING:
     import os
@@ -28,7 +37,11 @@ ENOUGH_BUCKETS = 8
 
 @dataclass(frozen=True, eq=False)
 class Propensities:
-    """A curve. Every estimator returns exactly this; one that did not converge does not exist.
+    """How likely a result at each rank is looked at, relative to the reference rank, with errors.
+
+    A click at rank r is worth 1 / p_r of one at the reference: that is what `weights` gives, and
+    what a ranker is trained with. Every estimator returns exactly this; one that did not converge
+    does not exist. `save` and `load` keep it in a file; `table`, `summary` and `plot` show it.
 
     ranks (R,) ascending; log_p (R,), 0 at `reference`; deviations (R, F), whose rows' products are
     the covariance of log_p: covariance = deviations @ deviations.T;
@@ -37,12 +50,12 @@ class Propensities:
     supported (R,), False where the data are too thin for the interval to be taken at its word.
     """
 
-    ranks: NDArray[np.int32]
+    ranks: Ranks
     log_p: Floats
     deviations: Floats
-    pairs: NDArray[np.int64]
-    clicks: NDArray[np.int64]
-    supported: NDArray[np.bool_]
+    pairs: Ints
+    clicks: Ints
+    supported: Bools
     reference: int
     method: str
     # How the deviations were made: "buckets", "model", "bootstrap", "none", or "pointwise": each
@@ -63,13 +76,14 @@ class Propensities:
     @property
     def leaning(self) -> Mapping[Segment, Propensities]:
         """Old name of `shrunk`."""
-        warnings.warn("leaning is now shrunk", DeprecationWarning, stacklevel=2)
+        warn_renamed("leaning", "shrunk")
         return self.shrunk
 
     # -- look up -------------------------------------------------------------------------------
 
     @property
     def values(self) -> Floats:
+        """p (R,); 1 at the reference rank."""
         return np.exp(self.log_p)
 
     @property
@@ -79,6 +93,7 @@ class Propensities:
 
     @property
     def covariance(self) -> Floats:
+        """(R, R), of log_p."""
         return self.deviations @ self.deviations.T
 
     def at(self, ranks: ArrayLike) -> Floats:
@@ -87,12 +102,10 @@ class Propensities:
         found: Floats = self.values[self._places(wanted)]
         return found
 
-    def _places(self, wanted: NDArray[Any]) -> NDArray[np.intp]:
+    def _places(self, wanted: NDArray[Any]) -> Indices:
         place = np.minimum(np.searchsorted(self.ranks, wanted), len(self.ranks) - 1)
         missing = np.unique(wanted[self.ranks[place] != wanted])
         if len(missing):
-            from rankdrift.core.words import ranges
-
             raise NotIdentified(
                 f"There is no propensity for rank {ranges(missing.tolist())}; the curve covers "
                 f"{ranges(self.ranks.tolist())}. Leave such rows out, or estimate with a loglog "
@@ -101,7 +114,7 @@ class Propensities:
         return place
 
     def ratio(self, i: int, j: int, level: float = 0.95) -> Interval:
-        """p_i / p_j with its interval."""
+        """How much likelier rank `i` is looked at than rank `j`: p_i / p_j with its interval."""
         self._refuse_without_errors()
         if self.errors == "pointwise" and i != j and self.reference not in (i, j):
             raise self._only_pointwise(f"the ratio of ranks {i} and {j}")
@@ -128,17 +141,17 @@ class Propensities:
         )
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[Floats, Floats]:
-        """(low, high), each (R,): for each rank by itself, or for the whole curve at once.
+        """How sure the curve is: (low, high), each (R,).
 
-        With errors "pointwise" the band of the whole curve is wider than it need be.
+        For each rank by itself or, if `simultaneous`, for the whole curve at once: then all ranks
+        together are inside with probability `level`. With errors "pointwise" that band
+        is wider than it need be.
         """
         check_level(level)
         self._refuse_without_errors()
         error = self.std_error
         reach = t_quantile(level, self.df)
         if simultaneous and error.any():
-            from rankdrift.propensities.intervals import simultaneous_quantile
-
             reach = simultaneous_quantile(self.deviations, error, level, self.df)
         return np.exp(self.log_p - reach * error), np.exp(self.log_p + reach * error)
 
@@ -158,8 +171,21 @@ class Propensities:
             shrunk={k: v.relative_to(reference) for k, v in self.shrunk.items()},
         )
 
-    def segment(self, *values: str | None, shrunk: bool = True) -> Propensities:
-        """The curve of one segment, shrunk towards the pool unless told otherwise."""
+    def segment(
+        self, *values: str | None, shrunk: bool = True, leaning: bool | None = None
+    ) -> Propensities:
+        """The curve of one segment, shrunk towards the pool unless told otherwise.
+
+        Parameters
+        ----------
+        values : of the segment columns, in their order; None where a value is missing.
+        shrunk : the curve by partial pooling, which leans on the pool the more, the less data the
+            segment has; False for the segment's data alone.
+        leaning : old name of `shrunk`.
+        """
+        if leaning is not None:
+            warn_renamed("leaning=", "shrunk=")
+            shrunk = leaning
         curves = self.shrunk if shrunk and self.shrunk else self.by_segment
         if values not in curves:
             known = ", ".join("/".join(map(str, s)) for s in curves) or "none"
@@ -169,7 +195,7 @@ class Propensities:
     # -- use -----------------------------------------------------------------------------------
 
     def weights(self, ranks: ArrayLike, clip: float | None = None) -> Floats:
-        """1 / p for clicks at these ranks, at most `clip`."""
+        """What clicks at these ranks are worth: 1 / p, at most `clip`."""
         weights = 1 / self.at(ranks)
         if clip is not None:
             if not clip >= 1:
@@ -201,15 +227,32 @@ class Propensities:
     # -- write and show ------------------------------------------------------------------------
 
     def table(self, level: float = 0.95, simultaneous: bool = False) -> dict[str, list[Any]]:
-        """Columns of plain values, a row for each rank of each curve."""
-        from rankdrift.propensities.table import table
+        """Columns of plain values, a row for each rank of each curve.
 
-        return table(self, level, simultaneous)
+        Parameters
+        ----------
+        level : of the intervals, `low` to `high`.
+        simultaneous : intervals for each curve as a whole.
+
+        Returns
+        -------
+        dict
+            Column -> values: segment, rank, propensity, low, high, std_error (of the log), pairs,
+            clicks and supported; and pooling if there are segments. What is not known is None.
+        """
+        return tables.table(self, level, simultaneous)
 
     def save(
         self, path: str | os.PathLike[str], level: float = 0.95, simultaneous: bool = False
     ) -> None:
-        """Write .json or .parquet, which hold everything, or .csv, which holds the table."""
+        """Write .json or .parquet, which hold everything, or .csv, which holds the table.
+
+        Parameters
+        ----------
+        path : its ending says which; the file appears whole or not at all.
+        level : of the intervals in the file.
+        simultaneous : intervals for each curve as a whole.
+        """
         from rankdrift.propensities.file import save
 
         save(self, path, level, simultaneous)
@@ -222,9 +265,14 @@ class Propensities:
         return load(path)
 
     def export(self, path: str | os.PathLike[str], form: str, **options: Any) -> None:
-        """Write what another tool reads: form "ultra", "lightgbm" or "sql"."""
-        from rankdrift.propensities.exports import save_export
+        """Write the weights of clicks in the form that another tool reads.
 
+        Parameters
+        ----------
+        path : the file, which appears whole or not at all.
+        form : one of `rankdrift.propensities.exports.FORMATS`: "ultra", "lightgbm" or "sql".
+        options : `clip`, the largest weight; for "sql" also those of `sql_case`.
+        """
         save_export(self, path, form, **options)
 
     def plot(self, **options: Any) -> Figure:
@@ -235,38 +283,30 @@ class Propensities:
 
     def equals(self, other: Propensities) -> bool:
         """Whether every number and every word of both is the same."""
-        from rankdrift.propensities.table import same
+        return tables.same(self, other)
 
-        return same(self, other)
+    def distance_to(self, other: Propensities) -> dict[str, Any]:
+        """How far another curve is from this one, in percent, as plain values for JSON.
+
+        Both are taken relative to the same rank, at the ranks both have. It has no interval, which
+        needs both curves estimated from the same counts: see `rankdrift.compare`.
+        """
+        return summaries.distance(self, other)
 
     def compare(self, other: Propensities) -> dict[str, Any]:
-        """How far the two curves are apart, in percent."""
-        from rankdrift.propensities.summary import compare
-
-        return compare(self, other)
+        """Old name of `distance_to`."""
+        warn_renamed("compare", "distance_to")
+        return self.distance_to(other)
 
     def summary(self, level: float = 0.95, simultaneous: bool = False) -> dict[str, Any]:
-        """The curve in few plain values."""
-        from rankdrift.propensities.summary import summary
-
-        return summary(self, level, simultaneous)
+        """The curve in few plain values for JSON: some ranks with intervals, and what is thin."""
+        return summaries.summary(self, level, simultaneous)
 
     def __repr__(self) -> str:
-        from rankdrift.propensities.summary import one_line
-
-        return one_line(self)
+        return summaries.one_line(self)
 
     def _repr_html_(self) -> str:
-        from rankdrift.propensities.summary import html
-
-        return html(self)
-
-
-def all_curves(p: Propensities) -> Iterable[tuple[str, Segment, Propensities]]:
-    """(pooling, segment, curve) of everything in it."""
-    yield "all", (), p
-    yield from (("own", s, c) for s, c in p.by_segment.items())
-    yield from (("leaning", s, c) for s, c in p.shrunk.items())
+        return summaries.html(self)
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankdrift.core.errors import NotIdentified
 from rankdrift.core.words import ranges
-from rankdrift.propensities.csv import label
-from rankdrift.propensities.propensities import Propensities
-from rankdrift.propensities.table import table
+from rankdrift.propensities.table import label, table
+
+if TYPE_CHECKING:
+    from rankdrift.propensities.propensities import Propensities
 
 SHOWN_RANKS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)
 _NAMED_SEGMENTS = 10
@@ -23,7 +24,7 @@ def summary(p: Propensities, level: float = 0.95, simultaneous: bool = False) ->
     shown = [r for r in p.ranks.tolist() if r in SHOWN_RANKS or r == p.reference]
     places = {rank: int(np.searchsorted(p.ranks, rank)) for rank in shown}
     names = ("propensity", "low", "high", "supported")
-    told: dict[str, Any] = {
+    found: dict[str, Any] = {
         "method": p.method,
         "reference": p.reference,
         "ranks": ranges(p.ranks.tolist()),
@@ -39,18 +40,19 @@ def summary(p: Propensities, level: float = 0.95, simultaneous: bool = False) ->
         "at": {rank: {n: columns[n][at] for n in names} for rank, at in places.items()},
     }
     if p.segment_columns:
-        told["segment_columns"] = list(p.segment_columns)
-        told["segments"] = [label(segment) for segment in p.by_segment]
-        told["left_out"] = _left_out(p)
+        found["segment_columns"] = list(p.segment_columns)
+        found["segments"] = [label(segment) for segment in p.by_segment]
+        found["left_out"] = _left_out(p)
     if p.difference:
-        told["segments_differ"] = {
+        found["segments_differ"] = {
             "p_value": p.difference.p_value,
             "spread_percent": 100 * float(np.expm1(p.difference.spread)),
         }
-    return told
+    return found
 
 
 def one_line(p: Propensities) -> str:
+    """The curve on one line, for `repr`."""
     covered, parts = ranges(p.ranks.tolist(), most=3), [f"{p.method}"]
     parts.append(f"ranks {covered} relative to rank {p.reference}")
     parts.append(f"{int(p.clicks.sum()):,} clicks")
@@ -61,20 +63,20 @@ def one_line(p: Propensities) -> str:
 
 def html(p: Propensities, level: float = 0.95) -> str:
     """A small table for a notebook."""
-    told = summary(p, level)
+    found = summary(p, level)
     rows = "".join(
         f"<tr><td>{rank}</td><td>{row['propensity']:.3g}</td>"
         f"<td>{'reference' if rank == p.reference else _interval(row)}</td>"
         f"<td>{'' if row['supported'] else 'thin data'}</td></tr>"
-        for rank, row in told["at"].items()
+        for rank, row in found["at"].items()
     )
-    notes = [f"{told['method']}; ranks {told['ranks']}; {told['clicks']:,} clicks"]
-    if told["thin"]:
-        notes.append(f"Thin data, so take the interval with care: ranks {told['thin']}")
-    notes += [f"No estimate for ranks {ranks}: {why}" for why, ranks in told["gaps"].items()]
+    notes = [f"{found['method']}; ranks {found['ranks']}; {found['clicks']:,} clicks"]
+    if found["thin"]:
+        notes.append(f"Thin data, so take the interval with care: ranks {found['thin']}")
+    notes += [f"No estimate for ranks {ranks}: {why}" for why, ranks in found["gaps"].items()]
     if p.segment_columns:
-        names = told["segments"][:_NAMED_SEGMENTS]
-        more = len(told["segments"]) - len(names)
+        names = found["segments"][:_NAMED_SEGMENTS]
+        more = len(found["segments"]) - len(names)
         named = ", ".join(names) + (f" and {more} more" if more else "")
         notes.append(f"Segments by {', '.join(p.segment_columns)}: {named}")
     lines = "".join(f"<div>{escape(note)}</div>" for note in notes)
@@ -85,7 +87,7 @@ def html(p: Propensities, level: float = 0.95) -> str:
     )
 
 
-def compare(a: Propensities, b: Propensities) -> dict[str, Any]:
+def distance(a: Propensities, b: Propensities) -> dict[str, Any]:
     """How far two curves are apart at the ranks both have, as the percent the larger is larger.
 
     Both are taken relative to the same rank: the reference of `a` or, if `b` lacks it, the first

@@ -6,22 +6,55 @@ segments, those of each segment by itself (pooling "own") and leaning on the poo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdrift.core.artefacts import PROPENSITIES_COLUMNS, PROPENSITIES_KIND
 from rankdrift.core.errors import BadPropensities
 from rankdrift.core.types import Segment
-from rankdrift.propensities.csv import label
+from rankdrift.core.version import __version__
 from rankdrift.propensities.intervals import check_level
-from rankdrift.propensities.propensities import Propensities, all_curves
+
+if TYPE_CHECKING:
+    from rankdrift.propensities.propensities import Propensities
 
 FORMAT = 1
-_PLAIN = ("reference", "method", "errors", "log_likelihood", "parameters")
+NONE = "(none)"
+PLAIN = ("reference", "method", "errors", "log_likelihood", "parameters")
 _ARRAYS = ("ranks", "log_p", "deviations", "pairs", "clicks", "supported")
+
+
+def all_curves(p: Propensities) -> Iterator[tuple[str, Segment, Propensities]]:
+    """(pooling, segment, curve) of everything in it: the pool, each segment, each one shrunk."""
+    yield "all", (), p
+    yield from (("own", s, c) for s, c in p.by_segment.items())
+    yield from (("leaning", s, c) for s, c in p.shrunk.items())
+
+
+def label(segment: Segment) -> str:
+    r"""One text for a segment: values joined with "/", NULL as (none), \ before a mere / or \."""
+    return "/".join(map(_escaped, segment))
+
+
+def parse_label(text: str) -> Segment:
+    """The segment that `label` made into `text`."""
+    parts, rest = [""], iter(text)
+    for character in rest:
+        if character == "/":
+            parts.append("")
+        else:
+            parts[-1] += character + (next(rest, "") if character == "\\" else "")
+    return tuple(None if p == NONE else re.sub(r"\\(.)", r"\1", p, flags=re.S) for p in parts)
+
+
+def _escaped(value: str | None) -> str:
+    if value is None:
+        return NONE
+    text = value.replace("\\", "\\\\").replace("/", "\\/")
+    return "\\" + text if text == NONE else text
 
 
 def table(p: Propensities, level: float = 0.95, simultaneous: bool = False) -> dict[str, list[Any]]:
@@ -81,8 +114,6 @@ def curve_columns(
 
 def about_all(p: Propensities, level: float, simultaneous: bool = False) -> dict[str, Any]:
     """All of it that belongs to no one curve, as plain values."""
-    from rankdrift.core.version import __version__
-
     difference = None
     if p.difference:
         left_out = [[list(segment), why] for segment, why in p.difference.left_out.items()]
@@ -104,7 +135,7 @@ def about_each(p: Propensities) -> list[dict[str, Any]]:
         {
             "pooling": pooling,
             "segment": list(segment),
-            **{name: _plain(getattr(curve, name)) for name in _PLAIN},
+            **{name: _plain(getattr(curve, name)) for name in PLAIN},
             "df": float(curve.df) if np.isfinite(curve.df) else None,
             "gaps": {str(rank): why for rank, why in curve.gaps.items()},
             "provenance": _plain(curve.provenance),
@@ -124,50 +155,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return str(value)
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
-
-
-def assemble(meta: Mapping[str, Any], arrays: Iterable[Mapping[str, Any]]) -> Propensities:
-    """The propensities of plain values `meta` and each curve's arrays."""
-    from rankdrift.propensities.propensities import Difference
-
-    difference = None
-    if meta["difference"]:
-        left_out = {tuple(segment): why for segment, why in meta["difference"]["left_out"]}
-        difference = Difference(**{**meta["difference"], "left_out": left_out})
-    curves: dict[str, dict[Segment, dict[str, Any]]] = {"all": {}, "own": {}, "leaning": {}}
-    for about, columns in zip(meta["curves"], arrays, strict=True):
-        curves[about["pooling"]][tuple(about["segment"])] = {
-            **{name: about[name] for name in _PLAIN},
-            "df": np.inf if about["df"] is None else float(about["df"]),
-            "gaps": {int(rank): str(why) for rank, why in about["gaps"].items()},
-            "provenance": dict(about["provenance"]),
-            **_typed(columns),
-        }
-    return Propensities(
-        **curves["all"][()],
-        segment_columns=tuple(meta["segment_columns"]),
-        by_segment={segment: Propensities(**c) for segment, c in curves["own"].items()},
-        shrunk={segment: Propensities(**c) for segment, c in curves["leaning"].items()},
-        difference=difference,
-    )
-
-
-def _typed(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """The arrays with their types; numbers that do not fit theirs are refused."""
-    whole = {name: np.asarray(columns[name]) for name in ("ranks", "pairs", "clicks")}
-    for name, values in whole.items():
-        if values.dtype.kind not in "iu" or values.ndim != 1 or not len(values):
-            raise BadPropensities(f"its {name} are not whole numbers. Estimate again.")
-    if np.asarray(columns["supported"]).dtype != np.bool_:
-        raise BadPropensities("its supported are not true or false. Estimate again.")
-    return {
-        "ranks": whole["ranks"].astype(np.int32),
-        "pairs": whole["pairs"].astype(np.int64),
-        "clicks": whole["clicks"].astype(np.int64),
-        "supported": np.asarray(columns["supported"]),
-        "log_p": np.array(columns["log_p"], dtype=np.float64),
-        "deviations": np.array(columns["deviations"], dtype=np.float64),
-    }
 
 
 def check_curve(curve: Propensities) -> None:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.core.types import Floats
 from rankdrift.core.words import ranges
-from rankdrift.propensities.propensities import Propensities, all_curves
+from rankdrift.propensities.propensities import Propensities
+from rankdrift.propensities.table import all_curves
 from rankdrift.ranking.matrix import Matrix
 
 Beyond = Literal["error", "clip"]
