@@ -18,7 +18,7 @@ from rankdrift.counts.counts import Counts
 from rankdrift.estimation import estimate
 from rankdrift.estimation.covariance import bootstrap
 from rankdrift.estimation.fitting import Options, fit
-from rankdrift.estimation.likelihood import likelihood
+from rankdrift.estimation.likelihood import likelihood_of
 from rankdrift.estimation.newton import Fit, maximise
 from rankdrift.simulate.appendix_d import pairs
 
@@ -102,13 +102,13 @@ def _floors(counts: Counts, direct: Fit, loglog: Fit) -> dict[str, Callable[[], 
     """What any fit by NumPy has to do at least once."""
     from scipy.linalg.lapack import dpotrf
 
-    cells = likelihood(counts, "single")
+    cells = likelihood_of(counts, "single")
 
     def told() -> Fit:
-        return maximise(likelihood(counts, "single"), loglog.basis, loglog.phi)
+        return maximise(likelihood_of(counts, "single"), loglog.basis, loglog.phi)
 
     return {
-        "pooling the pairs by ranks": lambda: likelihood(counts, "single").cells,
+        "pooling the pairs by ranks": lambda: likelihood_of(counts, "single").cells,
         "log L's slope, once": lambda: cells.at(np.zeros(RANKS)).gradient,
         "loglog, told its answer": told,
         "factorising the information, direct": lambda: dpotrf(direct.information.T, 1),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.worlds import listed, simulate
 
-from rankdrift.estimation.likelihood import is_plain, likelihood, shares
+from rankdrift.estimation.likelihood import is_plain, likelihood_of, shares
 
 ROUNDING = 1e-10  # sums of some thousand doubles of order 1, in another order
 STEP = 1e-5
@@ -37,7 +37,7 @@ def terms(request):
     """The choices, the likelihood, and a theta that is not its maximum."""
     counts = request.param()
     theta = np.random.default_rng(1).normal(0, 1, len(counts.ranks))
-    return counts.choices("every"), likelihood(counts), theta
+    return counts.choices("every"), likelihood_of(counts), theta
 
 
 def plainly(choices, ranks, theta, buckets):
@@ -140,7 +140,7 @@ def test_shares_of_propensities_as_far_apart_as_a_fit_lets_them_be(shown):
 def test_two_appearances_make_one_cell_for_each_two_ranks():
     rows = [((1, 1), (2, 0)), ((2, 0), (3, 1)), ((1, 0), (2, 1)), ((1, 1), (3, 1))]
     counts = listed([(shown, b, n) for n, shown in enumerate(rows, 1) for b in range(3)], buckets=4)
-    (cells,) = likelihood(counts).cells
+    (cells,) = likelihood_of(counts).cells
     found = dict(zip(map(tuple, cells.shown.T), map(tuple, cells.won.T), strict=True))
     assert found == {(0, 1): (3, 9), (1, 2): (0, 6), (0, 2): (12, 12)}
     assert cells.weight.tolist() == cells.won.sum(axis=0).tolist()
@@ -179,7 +179,7 @@ def test_far_apart_propensities_do_not_overflow(terms):
 def test_by_hand_in_closed_form():
     """At theta = log (1, 2, 4): the shares of each pair are plain fractions."""
     counts = by_hand()
-    found = likelihood(counts)
+    found = likelihood_of(counts)
     theta = np.log([1.0, 2.0, 4.0])
     # 3 pairs: 1 of {1, 2, 2}. 2 pairs: 1 once and 3 twice of {1, 1, 3, 3}. 5 pairs: 2 of {2, 3}.
     twice = math.log(1 / 10) + 2 * math.log(4 / 10)

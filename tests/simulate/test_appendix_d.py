@@ -5,7 +5,7 @@ import pytest
 
 from rankdrift import harvest, read_log
 from rankdrift.core.errors import BadOption
-from rankdrift.estimation.likelihood import likelihood
+from rankdrift.estimation.likelihood import likelihood_of
 from rankdrift.simulate import inverse_log, pairs, pairs_log
 
 # Clicks counted in two runs differ by chance: relative deviations as of Poisson numbers.
@@ -94,7 +94,7 @@ def test_no_rank_wins_more_clicks_than_it_should():
     """At the true propensities the slope of log L is chance, down to ranks cut off at either end,
     however large click probabilities are."""
     world = pairs(400_000, ranks=40, relevance=0.6, seed=6)
-    terms = likelihood(world.counts, "every")
+    terms = likelihood_of(world.counts, "every")
     by_bucket = terms.bucket_scores(np.log(world.propensities))
     off = by_bucket.sum(axis=0) / np.sqrt((by_bucket**2).sum(axis=0))
     assert np.abs(off).max() < SURE

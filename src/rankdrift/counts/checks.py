@@ -54,8 +54,8 @@ def check_tables(counts: Counts) -> None:
     """Raise BadCounts unless every row can be."""
     for table, kind, faults in (
         (counts.pairs, "listed pairs", _pair_faults(counts)),
-        (counts.rank_pairs, "comparisons", _comparison_faults(counts)),
-        (counts.overflow, "counts of much-shown pairs by rank", _held_faults(counts)),
+        (counts.rank_pairs, "comparisons", _rank_pair_faults(counts)),
+        (counts.overflow, "counts of much-shown pairs by rank", _overflow_faults(counts)),
         (counts.by_rank, "counts by rank", _by_rank_faults(counts)),
     ):
         for sums in table.columns()[-table.SUMS :]:
@@ -68,34 +68,35 @@ def check_tables(counts: Counts) -> None:
 
 def check_used(counts: Counts) -> None:
     """Raise BadCounts unless the funnel's `used` is the listed pairs plus those compared."""
-    used, listed, held = counts.funnel.used, counts.pairs.total, counts.overflow
+    used, listed, overflow = counts.funnel.used, counts.pairs.total, counts.overflow
     pairs, rows, clicks = (
         getattr(used, name) - getattr(listed, name) for name in ("pairs", "rows", "clicks")
     )
     if pairs == 0:
-        agree = rows == clicks == len(held) == len(counts.rank_pairs) == 0
+        agree = rows == clicks == len(overflow) == len(counts.rank_pairs) == 0
     else:
         least = pairs * (counts.max_shown + 1)
         agree = rows >= least and clicks >= pairs > 0 and len(counts.rank_pairs) > 0
     if counts.overflow_known:
-        agree = agree and (pairs, clicks) == (held.first.sum(), held.clicks.sum())
+        agree = agree and (pairs, clicks) == (overflow.first.sum(), overflow.clicks.sum())
         agree = agree and _same_ranks(counts)
     if not agree:
-        told = f"{held.first.sum():,} pairs with {held.clicks.sum():,} clicks"
+        kept = f"{overflow.first.sum():,} pairs with {overflow.clicks.sum():,} clicks"
         raise BadCounts(
             f"The funnel says {used.pairs:,} pairs, {used.rows:,} rows and {used.clicks:,} clicks "
             f"were used, but {listed.pairs:,} pairs with {listed.rows:,} rows and "
             f"{listed.clicks:,} clicks are listed, with {len(counts.rank_pairs):,} comparisons "
             f"for pairs shown more than max_shown {counts.max_shown} times"
-            f"{f', which are {told}' if len(held) else ''}. "
+            f"{f', which are {kept}' if len(overflow) else ''}. "
             "Rows were lost or counted twice on the way: count again, and take all the rows."
         )
 
 
 def _same_ranks(counts: Counts) -> bool:
-    """Whether comparisons are of the ranks at which `held` has pairs, and the other way round."""
-    held, compared = counts.overflow, counts.rank_pairs
-    ranks = (compared.clicked, compared.other, held.rank)
+    """Whether `rank_pairs` are of the ranks at which `overflow` has pairs, and the other way
+    round."""
+    overflow, rank_pairs = counts.overflow, counts.rank_pairs
+    ranks = (rank_pairs.clicked, rank_pairs.other, overflow.rank)
     deepest = max(int(rank.max(initial=0)) for rank in ranks)
     size = len(counts.segments) * 2 * (deepest + 1)
 
@@ -104,8 +105,8 @@ def _same_ranks(counts: Counts) -> bool:
         there[(table.segment * np.int64(2) + table.single) * (deepest + 1) + rank] = True
         return there
 
-    either = found(compared, compared.clicked) | found(compared, compared.other)
-    return bool(np.array_equal(either, found(held, held.rank)))
+    either = found(rank_pairs, rank_pairs.clicked) | found(rank_pairs, rank_pairs.other)
+    return bool(np.array_equal(either, found(overflow, overflow.rank)))
 
 
 def _pair_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
@@ -120,7 +121,7 @@ def _pair_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
     yield ~usable(shown), "no click, or one rank only"
 
 
-def _comparison_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
+def _rank_pair_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
     clicked, other = counts.rank_pairs.clicked, counts.rank_pairs.other
     yield _outside(counts.rank_pairs.bucket, 0, counts.buckets - 1), _bucket_words(counts)
     yield _outside(clicked, 1, counts.max_rank), _rank_words(counts)
@@ -128,11 +129,11 @@ def _comparison_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
     yield clicked == other, "the same rank twice, which compares nothing"
 
 
-def _held_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
-    held = counts.overflow
-    yield _outside(held.rank, 1, counts.max_rank), _rank_words(counts)
-    yield held.first > held.pairs, "more pairs that have it as their first rank than were shown"
-    yield held.single & (held.clicks > held.pairs), "more clicks than pairs with a single one"
+def _overflow_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
+    table = counts.overflow
+    yield _outside(table.rank, 1, counts.max_rank), _rank_words(counts)
+    yield table.first > table.pairs, "more pairs that have it as their first rank than were shown"
+    yield table.single & (table.clicks > table.pairs), "more clicks than pairs with a single one"
 
 
 def _by_rank_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:

@@ -21,7 +21,7 @@ class Choices:
 
     shown (T, K) int32, ranks ascending, then zeros; clicked (T,) int32, the rank chosen;
     weight (T,) float64; bucket, segment (T,) int32;
-    pair (T,) int64, the row of Counts.pairs it comes from, -1 for a comparison.
+    pair (T,) int64, the row of Counts.pairs it comes from, -1 for one of Counts.rank_pairs.
     """
 
     shown: SmallInts
@@ -39,24 +39,24 @@ def check_clicks(clicks: Clicks) -> None:
 
 
 def choices_of(counts: Counts, clicks: Clicks) -> Choices:
-    """One term per clicked rank of each listed pair, then one per comparison."""
+    """One term per clicked rank of each listed pair, then one per pair of ranks."""
     check_clicks(clicks)
-    pairs, comparisons = counts.pairs, counts.rank_pairs
+    pairs, rank_pairs = counts.pairs, counts.rank_pairs
     clicked = pairs.shown & 1
     if clicks == "single":
         clicked = clicked * (pairs.clicks == 1)[:, None]
-        comparisons = comparisons.take(comparisons.single)
+        rank_pairs = rank_pairs.take(rank_pairs.single)
     pair, column = np.nonzero(clicked)
     starts = runs(pair, pairs.shown[pair, column])
     times = np.diff(starts, append=len(pair))
     pair, column = pair[starts], column[starts]
-    two = np.sort(np.stack([comparisons.clicked, comparisons.other], axis=1), axis=1)
-    weights = [(times * pairs.pairs[pair]).astype(np.float64), comparisons.weight / UNIT]
+    two = np.sort(np.stack([rank_pairs.clicked, rank_pairs.other], axis=1), axis=1)
+    weights = [(times * pairs.pairs[pair]).astype(np.float64), rank_pairs.weight / UNIT]
     return Choices(
         shown=np.concatenate([pairs.shown[pair] >> 1, widen(two, pairs.shown.shape[1])]),
-        clicked=np.concatenate([pairs.shown[pair, column] >> 1, comparisons.clicked]),
+        clicked=np.concatenate([pairs.shown[pair, column] >> 1, rank_pairs.clicked]),
         weight=np.concatenate(weights),
-        bucket=np.concatenate([pairs.bucket[pair], comparisons.bucket]),
-        segment=np.concatenate([pairs.segment[pair], comparisons.segment]),
-        pair=np.concatenate([pair, np.full(len(comparisons), -1)]),
+        bucket=np.concatenate([pairs.bucket[pair], rank_pairs.bucket]),
+        segment=np.concatenate([pairs.segment[pair], rank_pairs.segment]),
+        pair=np.concatenate([pair, np.full(len(rank_pairs), -1)]),
     )

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from itertools import pairwise
 from operator import add
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadCounts
-from rankdrift.core.types import Segment, SmallInts
+from rankdrift.core.moved import warn_renamed
+from rankdrift.core.types import Clicks, Ranks, Segment, SmallInts
 from rankdrift.counts.checks import check_tables, check_used, plain_values
+from rankdrift.counts.choices import Choices, choices_of
 from rankdrift.counts.funnel import Funnel
+from rankdrift.counts.restricting import at_ranks, listed_only, restrict, restricted_options
 from rankdrift.counts.tables import (
     DRIFTS,
     UNIT,
@@ -38,7 +39,6 @@ from rankdrift.counts.tables import (
 
 if TYPE_CHECKING:
     from rankdrift.charts.curve import Figure
-    from rankdrift.counts.choices import Choices
 
 __all__ = [
     "DRIFTS",
@@ -65,14 +65,18 @@ _BATCH = 8_000_000  # rows waiting to be merged before they are
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """What a log says about propensities, by segment and query bucket.
+    """All that an estimate needs of a log, small enough to keep: pairs by the ranks they moved
+    between and the clicks they got there.
 
-    segments: the values of segment_columns, one tuple each, sorted, None first; ((),) if there
-    are no segment columns. buckets: a power of two. max_shown: pairs shown more often are not
-    listed in `pairs` but held as comparisons, and counted by rank in `overflow`. days: ISO.
-    sources: fingerprints of the inputs. options: those of the harvest, as plain JSON values.
-    version: of the rankdrift that counted. The funnel is that of the log, and stays so when the
-    counts are restricted.
+    Made by `harvest`, or read with `Counts.load`. Counts of several days add with `+` or `merge`,
+    exactly; `estimate` makes propensities of them.
+
+    pairs, rank_pairs, overflow, by_rank: the tables. segments: the values of segment_columns, one
+    tuple each, sorted, None first; ((),) if there are no segment columns. buckets: a power of two.
+    max_shown: pairs shown more often are not listed in `pairs` but kept as `rank_pairs`, and
+    counted by rank in `overflow`. days: ISO. sources: fingerprints of the inputs. options: those of
+    the harvest, as plain JSON values. version: of the rankdrift that counted. The funnel is that of
+    the log, and stays so when the counts are restricted.
     """
 
     pairs: Pairs
@@ -121,7 +125,7 @@ class Counts:
 
     @property
     def n_overflow(self) -> int | None:
-        """Pairs held as comparisons; of counts restricted to fewer ranks, those whose first rank
+        """Pairs kept as `rank_pairs`; of counts restricted to fewer ranks, those whose first rank
         is left; None if that is not known."""
         if self.whole:
             return self.funnel.used.pairs - self.pairs.total.pairs
@@ -130,18 +134,18 @@ class Counts:
     @property
     def comparisons(self) -> RankPairs:
         """Old name of `rank_pairs`."""
-        warnings.warn("comparisons is now rank_pairs", DeprecationWarning, stacklevel=2)
+        warn_renamed("comparisons", "rank_pairs")
         return self.rank_pairs
 
     @property
     def held(self) -> Overflow:
         """Old name of `overflow`."""
-        warnings.warn("held is now overflow", DeprecationWarning, stacklevel=2)
+        warn_renamed("held", "overflow")
         return self.overflow
 
     @property
     def n_pairs(self) -> int:
-        """Pairs counted: those listed, and those held as far as known."""
+        """Pairs counted: those listed, and those kept as `rank_pairs` as far as known."""
         if self.whole:
             return self.funnel.used.pairs
         return self.pairs.total.pairs + (self.n_overflow or 0)
@@ -185,34 +189,40 @@ class Counts:
     ) -> Counts:
         """Fewer or coarser counts: what a harvest with these options would have listed.
 
-        strict: the paper's case, pairs with exactly two appearances at two ranks and one click.
-        max_rank: appearances deeper than this are dropped, then pairs left with no click or one
-        rank. segments: only these, each a tuple of values, or the value if there is one segment
-        column. max_shown, buckets: as of a coarser harvest.
-
-        The funnel stays that of the log. Of pairs held as comparisons, `max_rank` drops the cells
+        The funnel stays that of the log. Of pairs kept as `rank_pairs`, `max_rank` drops the cells
         of deeper ranks, even if that leaves one rank of a pair, and `strict` drops all.
+
+        Parameters
+        ----------
+        strict : the paper's case, pairs with exactly two appearances at two ranks and one click.
+        max_rank : appearances deeper than this are dropped, then pairs left with no click or one
+            rank.
+        segments : only these, each a tuple of values, or the value if there is one segment column.
+        max_shown, buckets : as of a coarser harvest.
+
+        Returns
+        -------
+        Counts
+            Its options say under `restrict` what was done.
         """
-        from rankdrift.counts.restrict import restrict
-
         return restrict(
-            self, strict=strict, max_rank=max_rank, segments=segments, max_shown=max_shown,
+            self,
+            strict=strict,
+            max_rank=max_rank,
+            segments=segments,
+            max_shown=max_shown,
             buckets=buckets,
-        )  # fmt: skip
+        )
 
-    def only(self, ranks: NDArray[np.int32]) -> Counts:
+    def only(self, ranks: Ranks) -> Counts:
         """Appearances at these ranks only; pairs left with no click or one rank are dropped."""
-        from rankdrift.counts.restrict import at_ranks, told
-
         tables = at_ranks(self.tables, ranks)
-        return replace(self, **tables, options=told(self, ranks=ranks.tolist()))
+        return replace(self, **tables, options=restricted_options(self, ranks=ranks.tolist()))
 
     def drifting(self, drifts: Sequence[int]) -> Counts:
         """Pairs that moved in one of these ways only (indices into DRIFTS)."""
-        from rankdrift.counts.restrict import listed_only, told
-
         tables = listed_only(self.pairs.take(np.isin(self.pairs.drift, drifts)))
-        return replace(self, **tables, options=told(self, drift=list(drifts)))
+        return replace(self, **tables, options=restricted_options(self, drift=list(drifts)))
 
     def regroup(self, columns: Sequence[str]) -> Counts:
         """Split by these of the segment columns only; the others are summed away."""
@@ -220,14 +230,12 @@ class Counts:
         kept = tuple(tuple(segment[i] for i in places) for segment in self.segments)
         return replace(self, segment_columns=tuple(columns), segments=kept)
 
-    def choices(self, clicks: Literal["every", "single"] = "every") -> Choices:
+    def choices(self, clicks: Clicks = "every") -> Choices:
         """The terms of the likelihood: every click, or only those of pairs with just one.
 
         A pair clicked several times gives one term per clicked rank, with the number of its
         clicks there as weight.
         """
-        from rankdrift.counts.choices import choices_of
-
         return choices_of(self, clicks)
 
     def summary(self) -> dict[str, Any]:
@@ -275,11 +283,16 @@ class Counts:
 
 
 def merge(parts: Iterable[Counts]) -> Counts:
-    """The counts of all parts together, the same in whatever order they come.
+    """Add counts up: a month is the sum of its days, the same in whatever order they come.
 
-    Finer buckets fold into coarser ones, and pairs shown more often than the smallest max_shown
-    become comparisons. Parts that count different things, or the same input twice, are refused.
-    What one part does not know of the pairs it holds as comparisons, the sum does not.
+    `a + b` is `merge([a, b])`. Parts may be a generator, such as files being loaded: they are added
+    up as they come. Finer buckets fold into coarser ones, and pairs shown more often than the
+    smallest max_shown become pairs of ranks. Parts that count different things, or the same input
+    twice, raise BadCounts. What one part does not know of the pairs it keeps so, the sum does not.
+
+    Examples
+    --------
+    >>> month = merge(Counts.load(path) for path in paths)  # doctest: +SKIP
     """
     waiting: list[Counts] = []
     rows = limit = 0
@@ -310,23 +323,24 @@ def _join(parts: Sequence[Counts]) -> Counts:
         )
     buckets = min(part.buckets for part in parts)
     max_shown = min(part.max_shown for part in parts)
+    known = all(part.overflow_known for part in parts)
     segments: list[Segment] = []
     listed: list[Pairs] = []
-    compared: list[RankPairs] = []
-    held: list[Overflow] = []
+    rank_pairs: list[RankPairs] = []
+    overflow: list[Overflow] = []
     by_rank: list[ByRank] = []
     for part in parts:
         short, more, by_ranks = shorten(part.pairs, max_shown)
         listed.append(_shift(short, len(segments)))
-        compared += [_shift(table, len(segments)) for table in (part.rank_pairs, more)]
-        held += [_shift(table, len(segments)) for table in (part.overflow, by_ranks)]
+        rank_pairs += [_shift(table, len(segments)) for table in (part.rank_pairs, more)]
+        overflow += [_shift(table, len(segments)) for table in (part.overflow, by_ranks)]
         by_rank.append(_shift(part.by_rank, len(segments)))
         segments += part.segments
     return replace(
         first,
         pairs=fold(stack(listed), buckets),
-        rank_pairs=fold(stack(compared), buckets),
-        overflow=stack(held) if all(part.overflow_known for part in parts) else Overflow.empty(),
+        rank_pairs=fold(stack(rank_pairs), buckets),
+        overflow=stack(overflow) if known else Overflow.empty(),
         by_rank=stack(by_rank),
         funnel=reduce(add, (part.funnel for part in parts)),
         buckets=buckets,
@@ -363,5 +377,5 @@ def _sorted_segments(counts: Counts) -> tuple[tuple[Segment, ...], SmallInts]:
     names = {counts.segments[i] for i in used} if counts.segment_columns else {()}
     ordered = sorted(names, key=lambda segment: [(v is not None, v or "") for v in segment])
     place = {segment: i for i, segment in enumerate(ordered)}
-    moves = [place.get(segment, -1) for segment in counts.segments]
-    return tuple(ordered), np.array(moves, np.int32)
+    new = [place.get(segment, -1) for segment in counts.segments]
+    return tuple(ordered), np.array(new, np.int32)

@@ -1,6 +1,6 @@
-"""Files of counts: one Parquet file each, the table of `counts_table` with its metadata.
+"""Files of counts: one Parquet file each, the table of `schema` with its metadata.
 
-Options, days and so on are JSON under the Parquet metadata key `rankdrift`. Files of format 1 tell
+Options, days and so on are JSON under the Parquet metadata key `rankdrift`. Files of format 1 say
 nothing of much-shown pairs by rank; else they are the same.
 """
 
@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from rankdrift.core.artefacts import COUNTS_KEY, looks_like_propensities
 from rankdrift.core.artefacts import PROPENSITIES_KEY as PROPENSITIES
+from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadCounts
 from rankdrift.core.files import cannot_write, replacing
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.reading import read_table
-from rankdrift.counts.schema import FORMAT, table_sql, text
+from rankdrift.counts.schema import FORMAT, table_sql
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -34,10 +35,11 @@ def save(counts: Counts, path: str | os.PathLike[str]) -> None:
 
     meta = json.dumps(metadata(counts), sort_keys=True)
     with replacing(path) as part, duckdb.connect(config={"threads": 1}) as con:
-        options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{COUNTS_KEY}: {text(meta)}}}"
+        marked = f"KV_METADATA {{{COUNTS_KEY}: {DUCKDB.literal(meta)}}}"
+        options = f"FORMAT parquet, COMPRESSION zstd, {marked}"
         rows = table_sql(con, counts)
         try:
-            con.execute(f"COPY ({rows}) TO {text(str(part))} ({options})")
+            con.execute(f"COPY ({rows}) TO {DUCKDB.literal(str(part))} ({options})")
         except duckdb.Error as error:
             raise cannot_write(path, error) from error
 
@@ -74,7 +76,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[DuckDBPyConnection, 
         raise BadCounts(f"{os.fspath(path)} {what}. Give a counts file written by a harvest.")
     with duckdb.connect() as con:
         try:
-            yield con, text(glob.escape(str(file)))
+            yield con, DUCKDB.literal(glob.escape(str(file)))
         except BadCounts as error:
             raise BadCounts(f"{os.fspath(path)}: {error}") from error
         except duckdb.Error as error:

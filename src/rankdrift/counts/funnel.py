@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rankdrift.core.errors import BadCounts, did_you_mean
+from rankdrift.core.notebook import html_table
 
 if TYPE_CHECKING:
     from rankdrift.charts.curve import Figure
@@ -68,10 +69,11 @@ class Used:
 
 @dataclass(frozen=True)
 class Funnel:
-    """Rows and clicks of a log = those dropped, by reason, plus those used, exactly.
+    """Where the rows and clicks of a log went: dropped, by reason, or used. It adds up exactly.
 
-    `dropped` and `notes` have every name of REASONS and NOTES, in that order; names not given
-    are zero. `check` raises when the numbers do not add up.
+    Funnels of several days add with `+`; `plot` draws one, and `to_dict` is for JSON. `dropped` and
+    `notes` have every name of REASONS and NOTES, in that order; names not given are zero. `check`
+    raises when the numbers do not add up.
     """
 
     rows: int = 0
@@ -151,8 +153,6 @@ class Funnel:
         return Figure(funnel_chart(self))
 
     def _repr_html_(self) -> str:
-        from rankdrift.core.notebook import html_table
-
         return html_table(
             ["", "rows", "clicks", "pairs"], ((words, *n) for _, words, *n in self.lines())
         )

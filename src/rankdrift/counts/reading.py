@@ -1,4 +1,4 @@
-"""Reading the table of counts, as `counts_table` describes it, whoever made it."""
+"""Reading the table of counts, as `schema` describes it, whoever made it."""
 
 from __future__ import annotations
 
@@ -10,31 +10,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadCounts, Remark, did_you_mean
 from rankdrift.core.types import Segment
 from rankdrift.counts.counts import ByRank, Counts, Overflow, Pairs, RankPairs
 from rankdrift.counts.funnel import INPUT, USED, Dropped, Funnel, Used
-from rankdrift.counts.schema import MARK, OF_PLAN, SEGMENT, TYPES, Told, quoted, text
+from rankdrift.counts.schema import (
+    BY_RANK,
+    CELLS,
+    FUNNEL,
+    KINDS,
+    MARK,
+    NOTE,
+    NUMBERS,
+    OF_PLAN,
+    OVERFLOW,
+    PAIR,
+    RANK_PAIR,
+    SEGMENT,
+    TYPES,
+    FunnelRow,
+    Kind,
+)
 from rankdrift.counts.tables import decode
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_NUMBERS = ("bucket", "drift", "rank", "other", "n", "clicks", "pairs")
-_NEEDED = {
-    "pair": ("bucket", "shown", "n"),
-    "comparison": ("bucket", "rank", "other", "single", "n"),
-    "held": ("rank", "single", "n", "clicks", "pairs"),
-    "rank": ("rank", "n"),
-    "funnel": ("shown", "n"),
-    "note": ("shown", "n"),
-}
-# The arrays of each kind, in the order of the fields of their tables, from its columns.
-_PAIR = {"bucket": "bucket", "drift": "coalesce(drift, 0)", "pairs": "n"}
-_COMPARISON = {"bucket": "bucket", "clicked": "rank", "other": "other", "single": "single",
-               "weight": "n"}  # fmt: skip
-_HELD = {"rank": "rank", "single": "single", "first": "n", "pairs": "pairs", "clicks": "clicks"}
-_RANK = {"rank": "rank", "impressions": "n", "clicks": "coalesce(clicks, 0)"}
 _WHOLE_TYPES = {*"TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER".split()}
 
 
@@ -42,7 +44,7 @@ def read_table(
     con: DuckDBPyConnection,
     relation_sql: str,
     meta: Mapping[str, Any],
-    funnel: Sequence[Told] | None = None,
+    funnel: Sequence[FunnelRow] | None = None,
 ) -> Counts:
     """The counts of a table, given as the text of a FROM clause on `con`.
 
@@ -58,9 +60,9 @@ def read_table(
         rows = _stage(con, relation_sql, columns, bool(meta.get("marked")), funnel is not None)
         counts = Counts(
             pairs=_pairs(rows, fields["max_shown"]),
-            rank_pairs=RankPairs(**rows.fetch("comparison", _COMPARISON)),
-            overflow=Overflow(**rows.fetch("held", _HELD)),
-            by_rank=ByRank(**rows.fetch("rank", _RANK)),
+            rank_pairs=RankPairs(**rows.fetch(RANK_PAIR, _picks(RANK_PAIR))),
+            overflow=Overflow(**rows.fetch(OVERFLOW, _picks(OVERFLOW))),
+            by_rank=ByRank(**rows.fetch(BY_RANK, _picks(BY_RANK))),
             funnel=_funnel(con, funnel or ()),
             segments=_segments(con) if columns else ((),),
             **fields,
@@ -70,18 +72,31 @@ def read_table(
         con.execute("DROP TABLE IF EXISTS temp.rankdrift_segments")
         con.execute("DROP VIEW IF EXISTS temp.rankdrift_rows")
     if not counts.overflow_known:
-        _tell_unknown(counts)
+        _warn_unknown_overflow(counts)
     return counts
 
 
-def _tell_unknown(counts: Counts) -> None:
-    held = "The" if counts.n_overflow is None else f"The {counts.n_overflow:,}"
-    told = (
-        f"{held} pairs shown more than {counts.max_shown} times are not counted by rank in these "
+def _warn_unknown_overflow(counts: Counts) -> None:
+    some = "The" if counts.n_overflow is None else f"The {counts.n_overflow:,}"
+    message = (
+        f"{some} pairs shown more than {counts.max_shown} times are not counted by rank in these "
         "counts, which an older rankdrift made. Propensities and errors are the same, but their "
         "columns pairs and clicks leave those pairs out. Harvest again to have them."
     )
-    warnings.warn(told, Remark, stacklevel=2)
+    warnings.warn(message, Remark, stacklevel=2)
+
+
+def _picks(kind: Kind) -> dict[str, str]:
+    """Array -> the SQL that it is read by."""
+    return {
+        array: f"coalesce({column}, 0)" if column in kind.optional else column
+        for column, array in kind.columns.items()
+    }
+
+
+def _names(kinds: Iterable[Kind]) -> str:
+    """Their names as a list in SQL."""
+    return DUCKDB.literals([kind.name for kind in kinds])
 
 
 @dataclass(frozen=True)
@@ -99,7 +114,7 @@ class _Rows:
     planned: bool
 
     def fetch(
-        self, kind: str, wanted: Mapping[str, str], table: str = "rankdrift_rows"
+        self, kind: Kind, wanted: Mapping[str, str], table: str = "rankdrift_rows"
     ) -> dict[str, NDArray[Any]]:
         """The arrays of one kind of row, with `segment` an index into rankdrift_segments."""
         same = (f"r.s{i} IS NOT DISTINCT FROM g.s{i}" for i in range(len(self.columns)))
@@ -108,7 +123,8 @@ class _Rows:
         named = ", ".join(f"{sql} AS {name}" for name, sql in picks.items())
         # What a plan found comes in no order, and the engine sorts faster than we do.
         order = "ORDER BY ALL" if self.planned and table == "rankdrift_rows" else ""
-        rows = self.con.sql(f"SELECT {named} FROM {table} r {join} WHERE kind = '{kind}' {order}")
+        only = f"kind = {DUCKDB.literal(kind.name)}"
+        rows = self.con.sql(f"SELECT {named} FROM {table} r {join} WHERE {only} {order}")
         found = rows.fetchnumpy()
         if any(map(np.ma.is_masked, found.values())):
             self.refuse()
@@ -127,15 +143,16 @@ class _Rows:
         found = self.con.sql(f"""
             SELECT {_problem(self.doubtful, self.ignored)} AS problem,
                 count(*), first(kind), first(shown), first(n)
-            FROM (SELECT *, NULL AS codes FROM rankdrift_rows WHERE kind IS DISTINCT FROM 'pair'
+            FROM (SELECT *, NULL AS codes FROM rankdrift_rows
+                WHERE kind IS DISTINCT FROM {_names([PAIR])}
                 UNION ALL BY NAME SELECT * FROM rankdrift_pair)
             WHERE problem IS NOT NULL GROUP BY problem ORDER BY 2 DESC, 1""").fetchall()
         if found:
             problem, rows, kind, shown, n = found[0]
+            kinds = ", ".join(each.name for each in KINDS)
             raise BadCounts(
                 f"{rows:,} rows have {problem}, for example kind {kind!r}, shown {shown!r}, "
-                f"n {n!r}. The kinds are {', '.join(_NEEDED)}: correct what made the table, and "
-                "make it again."
+                f"n {n!r}. The kinds are {kinds}: correct what made the table, and make it again."
             )
 
 
@@ -151,7 +168,7 @@ def _stage(
         for column, segment in zip(columns, segments, strict=True)
     ]
     numbers, doubtful = [], []
-    for column in _NUMBERS:
+    for column in NUMBERS:
         if column not in types:  # drift alone may be left out: then it is unknown
             numbers.append(f"CAST(NULL AS BIGINT) AS {column}")
         elif types[column] in _WHOLE_TYPES:
@@ -176,24 +193,24 @@ def _stage(
             FROM {relation_sql}
         )
         SELECT {", ".join(["kind", "shown", "single", *segments, *numbers])}{raws} FROM raw""")
-    con.execute("""
+    con.execute(f"""
         CREATE OR REPLACE TEMP TABLE rankdrift_pair AS
         SELECT *, TRY_CAST(string_split(shown, ' ') AS INTEGER[]) AS codes
-        FROM rankdrift_rows WHERE kind = 'pair'""")
+        FROM rankdrift_rows WHERE kind = {_names([PAIR])}""")
     if segments:
         con.execute(f"""
             CREATE OR REPLACE TEMP TABLE rankdrift_segments AS
             SELECT row_number() OVER (ORDER BY {", ".join(f"{s} NULLS FIRST" for s in segments)})
                 - 1 AS segment, *
             FROM (SELECT DISTINCT {", ".join(segments)} FROM rankdrift_rows
-                WHERE kind IN ('pair', 'comparison', 'held', 'rank'))""")
+                WHERE kind IN ({_names(CELLS)}))""")
     rows = _Rows(con, columns, doubtful, planned)
     # Without doubtful columns a row that cannot be read lacks a value, has an unknown kind or is
     # of a pair: what each row has is looked at only if one does.
-    kinds = ", ".join(map(text, (*_NEEDED, *rows.ignored)))
+    kinds = DUCKDB.literals([*(kind.name for kind in KINDS), *rows.ignored])
     odd = f"""
         SELECT (SELECT count(*) FROM rankdrift_rows WHERE coalesce(kind NOT IN ({kinds}), TRUE))
-            + (SELECT count(*) FROM rankdrift_rows WHERE kind IN ('funnel', 'note')
+            + (SELECT count(*) FROM rankdrift_rows WHERE kind IN ({_names([FUNNEL, NOTE])})
                 AND (shown IS NULL OR n IS NULL))
             + (SELECT count(*) FROM rankdrift_pair WHERE {_UNREADABLE} OR shown IS NULL)"""
     if doubtful or con.sql(odd).fetchall()[0][0]:
@@ -202,7 +219,7 @@ def _stage(
 
 
 def _segment_sql(column: str, marked: bool) -> str:
-    value = f"CAST({quoted(SEGMENT + column)} AS VARCHAR)"
+    value = f"CAST({DUCKDB.quote(SEGMENT + column)} AS VARCHAR)"
     if not marked:
         return value
     return f"CASE WHEN {value} LIKE '{MARK}%' THEN substr({value}, 2) ELSE nullif({value}, '') END"
@@ -216,29 +233,33 @@ def _problem(doubtful: Iterable[str], ignored: Iterable[str]) -> str:
     """SQL: how a row cannot be read, or NULL; `doubtful` columns may hold anything."""
 
     def first(problems: Iterable[tuple[str, str]], otherwise: str = "NULL") -> str:
-        cases = " ".join(f"WHEN {wrong} THEN {text(what)}" for wrong, what in problems)
+        cases = " ".join(f"WHEN {wrong} THEN {DUCKDB.literal(what)}" for wrong, what in problems)
         return f"CASE {cases} ELSE {otherwise} END" if cases else otherwise
 
     kinds = []
-    for kind, needed in _NEEDED.items():
-        problems = [(f"{column} IS NULL", f"no {column}") for column in needed]
-        if kind == "pair":
+    for kind in KINDS:
+        problems = [(f"{column} IS NULL", f"no {column}") for column in kind.needed]
+        if kind is PAIR:
             words = "something other than codes 2*rank+click, one space apart, as shown"
             problems.append((_UNREADABLE, words))
-        kinds.append(f"WHEN {text(kind)} THEN {first(problems)}")
-    kinds += [f"WHEN {text(kind)} THEN NULL" for kind in ignored]
-    by_kind = f"CASE kind {' '.join(kinds)} ELSE {text('an unknown kind')} END"
+        kinds.append(f"WHEN {DUCKDB.literal(kind.name)} THEN {first(problems)}")
+    kinds += [f"WHEN {DUCKDB.literal(name)} THEN NULL" for name in ignored]
+    by_kind = f"CASE kind {' '.join(kinds)} ELSE {DUCKDB.literal('an unknown kind')} END"
     broken = [
-        (f"raw_{column} IS NOT NULL AND {column} IS NULL",
-         f"something other than a whole number as {column}")
+        (
+            f"raw_{column} IS NOT NULL AND {column} IS NULL",
+            f"something other than a whole number as {column}",
+        )
         for column in doubtful
-    ]  # fmt: skip
+    ]
     return first(broken, otherwise=by_kind)
 
 
 def _pairs(rows: _Rows, max_shown: int) -> Pairs:
     codes = {f"c{i}": f"coalesce(codes[{i}], 0)" for i in range(1, _longest(rows, max_shown) + 1)}
-    found = rows.fetch("pair", _PAIR | codes, "rankdrift_pair")
+    picks = _picks(PAIR)
+    del picks["shown"]
+    found = rows.fetch(PAIR, picks | codes, "rankdrift_pair")
     shown = np.stack([found.pop(code) for code in codes], axis=1)
     return Pairs(**found, shown=decode(shown) if rows.planned else shown)
 
@@ -261,13 +282,13 @@ def _segments(con: DuckDBPyConnection) -> tuple[Segment, ...]:
     return tuple(tuple(row[1:]) for row in rows)
 
 
-def _funnel(con: DuckDBPyConnection, more: Sequence[Told]) -> Funnel:
-    rows = con.sql("""
+def _funnel(con: DuckDBPyConnection, more: Sequence[FunnelRow]) -> Funnel:
+    rows = con.sql(f"""
         SELECT kind, shown, sum(n), sum(coalesce(clicks, 0)), sum(pairs)
-        FROM rankdrift_rows WHERE kind IN ('funnel', 'note') GROUP BY ALL""").fetchall()
+        FROM rankdrift_rows WHERE kind IN ({_names([FUNNEL, NOTE])}) GROUP BY ALL""").fetchall()
     rows += more
-    lines = {name: Dropped(*numbers) for kind, name, *numbers in rows if kind == "funnel"}
-    notes = {name: n for kind, name, n, *_ in rows if kind == "note"}
+    lines = {name: Dropped(*numbers) for kind, name, *numbers in rows if kind == FUNNEL.name}
+    notes = {name: n for kind, name, n, *_ in rows if kind == NOTE.name}
     for name in (INPUT, USED):
         if name not in lines:
             raise BadCounts(

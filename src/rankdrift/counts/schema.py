@@ -17,16 +17,19 @@ A table with comparisons and no row of kind held is of format 1.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.counts.counts import Counts
+from rankdrift.core.dialects import DUCKDB
 from rankdrift.counts.tables import Table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from rankdrift.counts.counts import Counts
 
 FORMAT = 2
 SEGMENT = "segment_"
@@ -45,64 +48,127 @@ TYPES = {
     "pairs": "BIGINT",
 }
 """The columns of the table and their types; a VARCHAR `segment_<name>` each follows `kind`."""
+NUMBERS = tuple(name for name, type_ in TYPES.items() if type_ in ("INTEGER", "BIGINT"))
+"""The columns that hold whole numbers."""
 OF_PLAN = ("day", "meta", "total")
 """Kinds of rows that only the results of plans have."""
-Told = tuple[str, str, int, int, int | None]
-"""kind, shown, n, clicks, pairs"""
+FunnelRow = tuple[str, str, int, int, int | None]
+"""A row of kind funnel or note: kind, shown, n, clicks, pairs."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of row: what each of its columns means.
+
+    name: as it stands in the table. counts: the field of Counts that has these rows; "" if they
+    are of its funnel. keys, sums: column -> the array of that field; those of keys tell rows
+    apart, those of sums add up. optional: columns that may be NULL, which means 0 or unknown.
+    """
+
+    name: str
+    counts: str
+    keys: Mapping[str, str]
+    sums: Mapping[str, str]
+    optional: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Column -> array, keys first."""
+        return {**self.keys, **self.sums}
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns that every row of this kind must have."""
+        return tuple(column for column in self.columns if column not in self.optional)
+
+
+PAIR = Kind(
+    "pair",
+    "pairs",
+    keys={"bucket": "bucket", "drift": "drift", "shown": "shown"},
+    sums={"n": "pairs"},
+    optional=("drift",),
+)
+RANK_PAIR = Kind(
+    "comparison",
+    "rank_pairs",
+    keys={"bucket": "bucket", "rank": "clicked", "other": "other", "single": "single"},
+    sums={"n": "weight"},
+)
+OVERFLOW = Kind(
+    "held",
+    "overflow",
+    keys={"rank": "rank", "single": "single"},
+    sums={"n": "first", "clicks": "clicks", "pairs": "pairs"},
+)
+BY_RANK = Kind(
+    "rank",
+    "by_rank",
+    keys={"rank": "rank"},
+    sums={"n": "impressions", "clicks": "clicks"},
+    optional=("clicks",),
+)
+FUNNEL = Kind(
+    "funnel",
+    "",
+    keys={"shown": "name"},
+    sums={"n": "rows", "clicks": "clicks", "pairs": "pairs"},
+    optional=("clicks", "pairs"),
+)
+NOTE = Kind("note", "", keys={"shown": "name"}, sums={"n": "rows"})
+KINDS = (PAIR, RANK_PAIR, OVERFLOW, BY_RANK, FUNNEL, NOTE)
+"""All kinds of rows, in the order in which they are written."""
+CELLS = tuple(kind for kind in KINDS if kind.counts)
+"""Those that are rows of a table of Counts, each of one segment."""
 
 
 def table_sql(con: DuckDBPyConnection, counts: Counts) -> str:
     """A SELECT, on `con`, of the table of `counts`; in canonical order, as UNION ALL keeps it."""
-    codes = {f"c{i}": np.ascontiguousarray(code) for i, code in enumerate(counts.pairs.shown.T)}
-    con.register("rankdrift_pairs", _columns(counts.pairs, "shown") | codes)
-    con.register("rankdrift_comparisons", _columns(counts.rank_pairs))
-    con.register("rankdrift_held", _columns(counts.overflow))
-    con.register("rankdrift_by_rank", _columns(counts.by_rank))
-    shown = f"concat_ws(' ', {', '.join(f'nullif({code}, 0)' for code in codes)})"
     nulls, values = {}, {}
     for i, column in enumerate(counts.segment_columns):
-        names = ", ".join(text(segment[i]) for segment in counts.segments)
+        names = ", ".join(_literal(segment[i]) for segment in counts.segments)
         nulls[SEGMENT + column] = "NULL"
         values[SEGMENT + column] = f"(CAST([{names}] AS VARCHAR[]))[segment + 1]"
-    pair = {"bucket": "bucket", "drift": "drift", "shown": shown, "n": "pairs"}
-    comparison = {"bucket": "bucket", "rank": "clicked", "other": "other", "single": "single"}
-    held = {"rank": "rank", "single": "single", "n": "first", "clicks": "clicks", "pairs": "pairs"}
-    rank = {"rank": "rank", "n": "impressions", "clicks": "clicks"}
-    selects = [
-        _select("pair", values, pair, "FROM rankdrift_pairs"),
-        _select("comparison", values, comparison | {"n": "weight"}, "FROM rankdrift_comparisons"),
-        _select("held", values, held, "FROM rankdrift_held"),
-        _select("rank", values, rank, "FROM rankdrift_by_rank"),
-    ]
+    selects = []
+    for kind in CELLS:
+        view, columns = f"rankdrift_{kind.counts}", kind.columns
+        arrays = _arrays(counts.tables[kind.counts])
+        if kind is PAIR:
+            arrays, columns["shown"] = _one_array_each(arrays)
+        con.register(view, arrays)
+        selects.append(_select(kind, values, columns, f"FROM {view}"))
     for name, _, rows, clicks, pairs in counts.funnel.lines():
         known = "NULL" if pairs is None else str(pairs)
-        line = {"shown": text(name), "n": str(rows), "clicks": str(clicks), "pairs": known}
-        selects.append(_select("funnel", nulls, line))
+        line = {"shown": _literal(name), "n": str(rows), "clicks": str(clicks), "pairs": known}
+        selects.append(_select(FUNNEL, nulls, line))
     for name, rows in counts.funnel.notes.items():
         if rows:
-            selects.append(_select("note", nulls, {"shown": text(name), "n": str(rows)}))
+            selects.append(_select(NOTE, nulls, {"shown": _literal(name), "n": str(rows)}))
     return " UNION ALL ".join(selects)
 
 
 def _select(
-    kind: str, segments: Mapping[str, str], values: Mapping[str, str], source: str = ""
+    kind: Kind, segments: Mapping[str, str], values: Mapping[str, str], source: str = ""
 ) -> str:
-    columns = {"kind": text(kind), **segments, **values}
+    columns = {"kind": _literal(kind.name), **segments, **values}
     order = ["kind", *segments, *list(TYPES)[1:]]
     picks = (
-        f"CAST({columns.get(name, 'NULL')} AS {TYPES.get(name, 'VARCHAR')}) AS {quoted(name)}"
+        f"CAST({columns.get(name, 'NULL')} AS {TYPES.get(name, 'VARCHAR')}) AS {DUCKDB.quote(name)}"
         for name in order
     )
     return f"SELECT {', '.join(picks)} {source}"
 
 
-def _columns(table: Table, *but: str) -> dict[str, NDArray[Any]]:
-    return {name: values for name, values in vars(table).items() if name not in but}
+def _arrays(table: Table) -> dict[str, NDArray[Any]]:
+    return dict(vars(table))
 
 
-def text(value: str | None) -> str:
-    return "NULL" if value is None else "'" + value.replace("'", "''") + "'"
+def _one_array_each(arrays: dict[str, NDArray[Any]]) -> tuple[dict[str, NDArray[Any]], str]:
+    """With a column for each appearance instead of `shown`, and the SQL that joins them again."""
+    shown = arrays.pop("shown")
+    codes = {f"c{i}": np.ascontiguousarray(code) for i, code in enumerate(shown.T)}
+    return arrays | codes, f"concat_ws(' ', {', '.join(f'nullif({code}, 0)' for code in codes)})"
 
 
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def _literal(value: str | None) -> str:
+    return "NULL" if value is None else DUCKDB.literal(value)

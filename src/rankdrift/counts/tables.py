@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadCounts
-from rankdrift.core.types import Bools, Ints, SmallInts
+from rankdrift.core.types import Bools, Indices, Ints, SmallInts
 from rankdrift.counts.funnel import Used
 
 UNIT = 2**32
@@ -54,9 +54,11 @@ class Table:
 
     @classmethod
     def empty(cls) -> Self:
+        """Without rows."""
         return cls(*(np.zeros(0, dtype) for dtype in cls.TYPES))
 
     def columns(self) -> list[NDArray[Any]]:
+        """The arrays, in the order of the fields."""
         return [getattr(self, column.name) for column in fields(self)]
 
     def take(self, rows: NDArray[Any] | slice) -> Self:
@@ -64,6 +66,7 @@ class Table:
         return type(self)(*(values[rows] for values in self.columns()))
 
     def equals(self, other: Self) -> bool:
+        """Whether all rows are the same, in the same order."""
         return all(map(np.array_equal, self.columns(), other.columns()))
 
     def collapse(self) -> Self:
@@ -216,14 +219,14 @@ def usable(shown: SmallInts) -> Bools:
 
 
 def shorten(pairs: Pairs, max_shown: int) -> tuple[Pairs, RankPairs, Overflow]:
-    """Pairs shown more than `max_shown` times turned into comparisons."""
+    """Pairs shown more than `max_shown` times turned into pairs of ranks."""
     long = pairs.appearances > max_shown
     if not long.any():
         return pairs, RankPairs.empty(), Overflow.empty()
     rows = np.flatnonzero(long)
     chunks = (pairs.take(rows[start : start + _CHUNK]) for start in range(0, len(rows), _CHUNK))
-    compared, held = zip(*map(_compare, chunks), strict=True)
-    return pairs.take(~long), stack(compared), stack(held)
+    rank_pairs, overflow = zip(*map(_compare, chunks), strict=True)
+    return pairs.take(~long), stack(rank_pairs), stack(overflow)
 
 
 def _compare(pairs: Pairs) -> tuple[RankPairs, Overflow]:
@@ -255,7 +258,7 @@ def _compare(pairs: Pairs) -> tuple[RankPairs, Overflow]:
     share = (c[a] * n[b]).astype(np.float64) * float(UNIT) / (m - 1).astype(np.float64)
     weight = np.floor(share + 0.5)
     _refuse_too_many(weight * pairs.pairs[row])
-    compared = RankPairs(
+    rank_pairs = RankPairs(
         segment=pairs.segment[row],
         bucket=pairs.bucket[row],
         clicked=rank[a],
@@ -264,7 +267,7 @@ def _compare(pairs: Pairs) -> tuple[RankPairs, Overflow]:
         weight=weight.astype(np.int64) * pairs.pairs[row],
     )
     many = pairs.pairs[pair]
-    held = Overflow(
+    overflow = Overflow(
         segment=pairs.segment[pair],
         rank=rank,
         single=single[pair],
@@ -272,12 +275,14 @@ def _compare(pairs: Pairs) -> tuple[RankPairs, Overflow]:
         pairs=many,
         clicks=c * many,
     )
-    return compared.collapse(), held.collapse()
+    return rank_pairs.collapse(), overflow.collapse()
 
 
 def decode(cells: Ints) -> SmallInts:
-    """The appearances of pairs, as in Pairs.shown, of which the plan tells ranks: see
-    `plan.pairs.CELL`. cells (P, K), each row's ascending and beside zeros."""
+    """The appearances of pairs, as in Pairs.shown, from the cells that a harvest's plan gives.
+
+    cells (P, K), each row's ascending and beside zeros: see `CELL` in harvesting/pairs.py.
+    """
     pair, column = np.nonzero(cells)
     cell = cells[pair, column]
     n, c = (cell >> 5) & 31, cell & 31
@@ -293,7 +298,7 @@ def decode(cells: Ints) -> SmallInts:
     return shown
 
 
-def runs(*columns: NDArray[Any]) -> NDArray[np.intp]:
+def runs(*columns: NDArray[Any]) -> Indices:
     """Where a new run of equal rows starts."""
     if len(columns[0]) == 0:
         return np.zeros(0, np.intp)
@@ -323,7 +328,7 @@ def _pack(columns: Sequence[NDArray[Any]]) -> list[NDArray[np.uint64]]:
     return words
 
 
-def _order(words: Sequence[NDArray[np.uint64]]) -> NDArray[np.intp]:
+def _order(words: Sequence[NDArray[np.uint64]]) -> Indices:
     """The rows in ascending order."""
     word, rows = words[0], np.arange(len(words[0]), dtype=np.uint64)
     bits = len(word).bit_length()
@@ -342,7 +347,7 @@ def _ascending(words: Sequence[NDArray[np.uint64]]) -> bool:
     return bool(less.all())
 
 
-def _sum(values: Ints, starts: NDArray[np.intp]) -> Ints:
+def _sum(values: Ints, starts: Indices) -> Ints:
     if float(values.max()) * len(values) > _TOO_MANY:
         _refuse_too_many(np.add.reduceat(values.astype(np.float64), starts))
     return np.add.reduceat(values, starts)

@@ -16,7 +16,7 @@ from rankdrift.estimation.identification import (
     refuse_empty_knots,
     supported_ranks,
 )
-from rankdrift.estimation.likelihood import Likelihood, likelihood
+from rankdrift.estimation.likelihood import Likelihood, likelihood_of
 from rankdrift.estimation.newton import Fit, maximise
 
 
@@ -58,7 +58,7 @@ def fit(counts: Counts, options: Options) -> Fitted:
     if curve.is_auto:
         first = _fit_first(counts, options)
         curve = choose_curve(first.fit, first.curve)
-    terms = likelihood(counts, options.clicks)
+    terms = likelihood_of(counts, options.clicks)
     if not terms.blocks:
         raise NoUsablePairs(
             f"The counts hold no usable pair ({counts.funnel.rows:,} rows were read). A pair must "
@@ -66,7 +66,7 @@ def fit(counts: Counts, options: Options) -> Fitted:
         )
     ranks, gaps = covered_ranks(counts, terms, curve, options.reference)
     if len(ranks) < terms.size:  # direct: a rank shown outside the block says nothing inside it
-        terms = likelihood(counts.only(ranks), options.clicks, ranks)
+        terms = likelihood_of(counts.only(ranks), options.clicks, ranks)
     curve = curve.at(ranks)
     basis = curve.basis(ranks)[:, 1:]  # the constant is in the span and makes no difference
     try:

@@ -104,8 +104,8 @@ def grounded(edges: Iterable[Edges], size: int) -> Floats:
     return np.asarray(out.T)
 
 
-def laplacian(edges: Iterable[Edges], size: int) -> Floats:
-    """(R, R)."""
+def ungrounded(edges: Iterable[Edges], size: int) -> Floats:
+    """(R, R): the whole Laplacian."""
     out = np.zeros((size, size))
     out[1:, 1:] = both_halves(grounded(edges, size))
     out[0] = -out.sum(axis=0)

@@ -26,10 +26,10 @@ from rankdrift.estimation.laplacian import (
     Edges,
     both_halves,
     grounded,
-    laplacian,
     pool,
     projected,
     same_ranks,
+    ungrounded,
 )
 
 Codes = NDArray[np.int32]
@@ -248,7 +248,7 @@ class Point:
     def information(self, basis: Floats | None = None) -> Floats:
         """Minus the Hessian: (R, R) on theta, or (K, K) on phi where theta = basis @ phi."""
         if basis is None:
-            return laplacian(self._edges(None), self.likelihood.size)
+            return ungrounded(self._edges(None), self.likelihood.size)
         return both_halves(self.curvature(basis, is_plain(basis)))
 
     def curvature(
@@ -269,7 +269,9 @@ class Point:
         return chain.from_iterable(each.edges(share, weight) for each, share, weight in parts)
 
 
-def likelihood(counts: Counts, clicks: Clicks = "every", ranks: Ranks | None = None) -> Likelihood:
+def likelihood_of(
+    counts: Counts, clicks: Clicks = "every", ranks: Ranks | None = None
+) -> Likelihood:
     """The likelihood of every click, or only of pairs with a single one.
 
     `ranks` (ascending) must hold all that pairs were shown at; by default they are all from the

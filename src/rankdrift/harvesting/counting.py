@@ -16,7 +16,7 @@ from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.counts.file import read_metadata
 from rankdrift.counts.funnel import Funnel, waterfall
 from rankdrift.counts.reading import read_table
-from rankdrift.counts.schema import FORMAT, Told
+from rankdrift.counts.schema import FORMAT, FunnelRow
 from rankdrift.harvesting.plan import harvest_plan
 from rankdrift.log.engines.engine import Day, Days, Engine, PartByPart, Progress
 from rankdrift.log.log import Log
@@ -203,7 +203,7 @@ def counts_of(connection: Any, table: str, **meta: Any) -> Counts:
     }
     totals = {name: (n or 0, clicks or 0, pairs or 0)
               for kind, name, n, clicks, pairs in found if kind == "total"}  # fmt: skip
-    told: list[Told] = [
+    told: list[FunnelRow] = [
         ("funnel", name, line.rows, line.clicks, line.pairs)
         for name, line in waterfall(totals).items()
     ]

@@ -35,7 +35,7 @@ from rankdrift.propensities.table import (
     all_curves,
     check_curve,
     curve_columns,
-    table,
+    table_of,
 )
 
 ENDINGS = (".json", ".parquet", ".csv")
@@ -58,7 +58,7 @@ def save(
     for _, _, curve in all_curves(p):
         check_curve(curve)
     if ending == ".csv":
-        write_csv(table(p, level, simultaneous), path)
+        write_csv(table_of(p, level, simultaneous), path)
     elif ending == ".json":
         _save_json(p, path, level, simultaneous)
     else:
@@ -230,7 +230,7 @@ def _save_parquet(
         name: np.array([np.nan if v is None else v for v in values])
         if name in ("low", "high", "std_error")
         else np.array(values, dtype=object if name in ("segment", "pooling") else None)
-        for name, values in table(p, level, simultaneous).items()
+        for name, values in table_of(p, level, simultaneous).items()
     }
     columns["log_p"] = np.concatenate([c.log_p for c in curves])
     picks = [

@@ -13,8 +13,6 @@ from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.core.moved import warn_renamed
 from rankdrift.core.types import Bools, Floats, Indices, Ints, Ranks, Segment
 from rankdrift.core.words import ranges
-from rankdrift.propensities import summary as summaries
-from rankdrift.propensities import table as tables
 from rankdrift.propensities.exports import save_export
 from rankdrift.propensities.intervals import (
     Interval,
@@ -22,6 +20,8 @@ from rankdrift.propensities.intervals import (
     simultaneous_quantile,
     t_quantile,
 )
+from rankdrift.propensities.summary import distance, html, one_line, summarise
+from rankdrift.propensities.table import same, table_of
 
 if TYPE_CHECKING:
     import os
@@ -240,7 +240,7 @@ class Propensities:
             Column -> values: segment, rank, propensity, low, high, std_error (of the log), pairs,
             clicks and supported; and pooling if there are segments. What is not known is None.
         """
-        return tables.table(self, level, simultaneous)
+        return table_of(self, level, simultaneous)
 
     def save(
         self, path: str | os.PathLike[str], level: float = 0.95, simultaneous: bool = False
@@ -283,7 +283,7 @@ class Propensities:
 
     def equals(self, other: Propensities) -> bool:
         """Whether every number and every word of both is the same."""
-        return tables.same(self, other)
+        return same(self, other)
 
     def distance_to(self, other: Propensities) -> dict[str, Any]:
         """How far another curve is from this one, in percent, as plain values for JSON.
@@ -291,7 +291,7 @@ class Propensities:
         Both are taken relative to the same rank, at the ranks both have. It has no interval, which
         needs both curves estimated from the same counts: see `rankdrift.compare`.
         """
-        return summaries.distance(self, other)
+        return distance(self, other)
 
     def compare(self, other: Propensities) -> dict[str, Any]:
         """Old name of `distance_to`."""
@@ -300,13 +300,13 @@ class Propensities:
 
     def summary(self, level: float = 0.95, simultaneous: bool = False) -> dict[str, Any]:
         """The curve in few plain values for JSON: some ranks with intervals, and what is thin."""
-        return summaries.summary(self, level, simultaneous)
+        return summarise(self, level, simultaneous)
 
     def __repr__(self) -> str:
-        return summaries.one_line(self)
+        return one_line(self)
 
     def _repr_html_(self) -> str:
-        return summaries.html(self)
+        return html(self)
 
 
 @dataclass(frozen=True)

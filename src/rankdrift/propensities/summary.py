@@ -9,7 +9,7 @@ import numpy as np
 
 from rankdrift.core.errors import NotIdentified
 from rankdrift.core.words import ranges
-from rankdrift.propensities.table import label, table
+from rankdrift.propensities.table import label, table_of
 
 if TYPE_CHECKING:
     from rankdrift.propensities.propensities import Propensities
@@ -18,9 +18,9 @@ SHOWN_RANKS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)
 _NAMED_SEGMENTS = 10
 
 
-def summary(p: Propensities, level: float = 0.95, simultaneous: bool = False) -> dict[str, Any]:
+def summarise(p: Propensities, level: float = 0.95, simultaneous: bool = False) -> dict[str, Any]:
     """The curve in few plain values; `at` has some ranks, None for bounds that are not known."""
-    columns = table(p, level, simultaneous)
+    columns = table_of(p, level, simultaneous)
     shown = [r for r in p.ranks.tolist() if r in SHOWN_RANKS or r == p.reference]
     places = {rank: int(np.searchsorted(p.ranks, rank)) for rank in shown}
     names = ("propensity", "low", "high", "supported")
@@ -63,7 +63,7 @@ def one_line(p: Propensities) -> str:
 
 def html(p: Propensities, level: float = 0.95) -> str:
     """A small table for a notebook."""
-    found = summary(p, level)
+    found = summarise(p, level)
     rows = "".join(
         f"<tr><td>{rank}</td><td>{row['propensity']:.3g}</td>"
         f"<td>{'reference' if rank == p.reference else _interval(row)}</td>"

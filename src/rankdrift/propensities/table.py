@@ -57,7 +57,9 @@ def _escaped(value: str | None) -> str:
     return "\\" + text if text == NONE else text
 
 
-def table(p: Propensities, level: float = 0.95, simultaneous: bool = False) -> dict[str, list[Any]]:
+def table_of(
+    p: Propensities, level: float = 0.95, simultaneous: bool = False
+) -> dict[str, list[Any]]:
     """Columns of plain values; low, high and std_error (of the log) are None without errors."""
     check_level(level)
     columns: dict[str, list[Any]] = {name: [] for name in PROPENSITIES_COLUMNS}

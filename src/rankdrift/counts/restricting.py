@@ -1,4 +1,4 @@
-"""Fewer or coarser counts of the same log."""
+"""Fewer or coarser counts of the same log, from counts that exist."""
 
 from __future__ import annotations
 
@@ -47,36 +47,40 @@ def restrict(
         two = (tables["pairs"].appearances == 2) & (tables["pairs"].clicks == 1)
         tables |= listed_only(tables["pairs"].take(two))
         done["strict"] = True
-    pairs, compared, held = shorten(tables["pairs"], max_shown)
+    pairs, rank_pairs, overflow = shorten(tables["pairs"], max_shown)
     tables["pairs"] = fold(pairs, buckets)
-    tables["rank_pairs"] = fold(stack([tables["rank_pairs"], compared]), buckets)
+    tables["rank_pairs"] = fold(stack([tables["rank_pairs"], rank_pairs]), buckets)
     tables["overflow"] = (
-        stack([tables["overflow"], held]) if counts.overflow_known else Overflow.empty()
+        stack([tables["overflow"], overflow]) if counts.overflow_known else Overflow.empty()
     )
     return replace(
-        counts, **tables, buckets=buckets, max_rank=max_rank, max_shown=max_shown,
-        options=told(counts, **done),
-    )  # fmt: skip
+        counts,
+        **tables,
+        buckets=buckets,
+        max_rank=max_rank,
+        max_shown=max_shown,
+        options=restricted_options(counts, **done),
+    )
 
 
 def at_ranks(tables: Tables, ranks: NDArray[Any]) -> Tables:
     """Appearances at these ranks only."""
-    compared, held, by_rank = tables["rank_pairs"], tables["overflow"], tables["by_rank"]
-    inside = np.isin(compared.clicked, ranks) & np.isin(compared.other, ranks)
+    rank_pairs, overflow, by_rank = tables["rank_pairs"], tables["overflow"], tables["by_rank"]
+    inside = np.isin(rank_pairs.clicked, ranks) & np.isin(rank_pairs.other, ranks)
     return {
         "pairs": cut(tables["pairs"], ranks),
-        "rank_pairs": compared.take(inside),
-        "overflow": held.take(np.isin(held.rank, ranks)),
+        "rank_pairs": rank_pairs.take(inside),
+        "overflow": overflow.take(np.isin(overflow.rank, ranks)),
         "by_rank": by_rank.take(np.isin(by_rank.rank, ranks)),
     }
 
 
 def listed_only(pairs: Pairs) -> Tables:
-    """These pairs, and no comparison."""
+    """These listed pairs, and none of those kept as pairs of ranks."""
     return {"pairs": pairs, "rank_pairs": RankPairs.empty(), "overflow": Overflow.empty()}
 
 
-def told(counts: Counts, **done: Any) -> dict[str, Any]:
+def restricted_options(counts: Counts, **done: Any) -> dict[str, Any]:
     """The options of `counts` after this has been done to them as well."""
     before = counts.options.get("restrict", {})
     return {**counts.options, **({"restrict": {**before, **done}} if before or done else {})}
