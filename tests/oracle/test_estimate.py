@@ -268,25 +268,6 @@ def test_moves_of_all_buckets_at_once_are_those_of_one_after_the_other(
     np.testing.assert_allclose(bucket_influence(found), wanted, atol=SAME_MOVES)
 
 
-def test_what_is_not_reached_is_told():
-    """Of two systems the second needs as many steps as it has directions."""
-    own = np.stack([np.zeros((3, 3)), np.diag([0.9, 0.5, 0.1])])
-    right = np.ones((2, 3))
-
-    def times(rows):
-        return np.einsum("gij,gj->gi", own, rows)
-
-    wanted = [np.linalg.solve(np.eye(3) - each, np.ones(3)) for each in own]
-    found, reached = together.jackknife_solve(np.eye(3), times, right)
-    assert reached.all()
-    np.testing.assert_allclose(found, wanted, rtol=SAME_MOVES)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(together, "STEPS", 2)
-        found, reached = together.jackknife_solve(np.eye(3), times, right)
-    assert reached.tolist() == [True, False]
-    np.testing.assert_allclose(found[0], wanted[0], rtol=SAME_MOVES)
-
-
 def test_buckets_see_clicks_that_belong_together_and_the_model_does_not(fitted):
     buckets = np.diag(bucket_covariance(fitted.fit))
     model = np.diag(model_covariance(fitted.fit))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.worlds import dips, listed, power, simulate
+from support.worlds import listed, power, simulate
 
 from rankdrift.core.errors import (
     BadOption,
@@ -240,35 +240,6 @@ def test_gaps_say_why():
     assert apart.gaps[1] == "compares only with ranks 1–2"
 
 
-def test_what_connects_ranks_depends_on_which_clicks_count():
-    """Rank 3 wins only in pairs clicked twice, which clicks='single' leaves out."""
-    counts = listed([
-        *TWO, (((1, 1), (3, 0)), 0, 3), (((1, 1), (3, 1)), 1, 3), (((1, 1), (4, 1)), 1, 3),
-    ])  # fmt: skip
-    assert estimate(counts, curve="direct").ranks.tolist() == [1, 2, 3, 4]
-    single = estimate(counts, curve="direct", clicks="single")
-    assert single.ranks.tolist() == [1, 2]
-    assert set(single.gaps) == {3, 4}
-
-
-def test_a_pair_that_leaves_the_block_still_speaks_inside_it():
-    """Shown at 1, 2 and 3, of which 3 is no part of the block: its click at 1 is one over 2."""
-    counts = listed([*TWO, (((1, 1), (2, 0), (3, 0)), 0, 7)])
-    found = estimate(counts, curve="direct", errors="model")
-    assert found.ranks.tolist() == [1, 2]
-    assert found.values[1] == pytest.approx(7 / (8 + 7))
-
-
-def test_a_reference_that_compares_with_nothing():
-    counts = listed([*TWO, (((2, 1), (3, 0)), 0, 4)])
-    with pytest.raises(NotIdentified, match=r"Rank 3, the reference.*Ranks that can: 1–2"):
-        estimate(counts, curve="direct", reference=3)
-    with pytest.raises(NotIdentified, match=r"reference rank 9 is outside.*\(1–3\)"):
-        estimate(counts, reference=9)
-    with pytest.raises(NotIdentified, match="Ranks that can: none"):
-        estimate(listed([(DOWN, 0, 4)]), curve="direct")
-
-
 @pytest.mark.parametrize("reference", [1, 2])
 @pytest.mark.parametrize(
     ("first", "said"),
@@ -299,13 +270,6 @@ def test_clicks_on_one_side_only_are_no_estimate(errors):
     found = estimate(counts, curve="direct", errors=errors)
     assert found.ranks.tolist() == [1, 2, 5]
     assert set(found.gaps) == {9}
-
-
-def test_knots_where_nothing_was_compared():
-    counts = listed([*TWO, (((2, 1), (60, 0)), 0, 4), (((2, 0), (60, 1)), 1, 4)])
-    with pytest.raises(NotIdentified, match=r"say nothing of the curve .* around ranks .*knots"):
-        estimate(counts, curve="loglog")
-    assert estimate(counts, curve="loglog(1, 2, 60)").values[-1] == pytest.approx(7 / 8)
 
 
 def test_no_pairs_at_all():
@@ -367,47 +331,6 @@ def test_nothing_to_draw_on_is_said(to):
         Remark, match=f"nothing to draw on to rank {to}: pairs moved down to rank 40"
     ):
         assert estimate(simulate(3000, 40, 4).counts, extrapolate_to=to).ranks[-1] == 40
-
-
-# -- curve="auto" ------------------------------------------------------------------------------
-
-
-def test_auto_finds_dips_every_forty_ranks_and_follows_them():
-    world = simulate(12_000, 160, 3, curve=dips(power(0.4), 40, 2.0), level=0.2)
-    auto, loglog = (estimate(world.counts, curve=c) for c in ("auto", "loglog"))
-    assert "periodic(40)" in auto.method
-    assert auto.log_likelihood > loglog.log_likelihood + 50
-
-    def miss(found):
-        off = found.log_p - world.log_p
-        return np.std(off[10:])
-
-    assert miss(auto) < 0.7 * miss(loglog)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_auto_is_never_less_likely_than_loglog_and_adds_nothing_to_a_straight_line(seed):
-    counts = simulate(3000, 60, seed, curve=power(0.7)).counts
-    auto, loglog = (estimate(counts, curve=c) for c in ("auto", "loglog"))
-    assert auto.log_likelihood >= loglog.log_likelihood - EXACT
-    assert auto.parameters <= loglog.parameters + 1
-    assert "periodic" not in auto.method
-
-
-def test_auto_finds_a_jump():
-    world = simulate(8000, 60, 1, curve=lambda r: np.where(np.asarray(r) > 30, 0.2, 1.0), level=0.2)
-    auto, loglog = (estimate(world.counts, curve=c) for c in ("auto", "loglog"))
-    assert auto.log_likelihood > loglog.log_likelihood + 20
-    knots = [int(k) for k in auto.method.split("(")[1].split(")")[0].split(",")]
-    assert any(28 <= k <= 32 for k in knots)
-
-
-@pytest.mark.parametrize("first", range(1, 8))
-def test_auto_with_few_ranks(first):
-    counts = simulate(900, 8, 1).counts.only(np.arange(first, 9, dtype=np.int32))
-    found = estimate(counts, curve="auto", reference=first)
-    assert found.ranks.tolist() == list(range(first, 9))
-    is_sane(found)
 
 
 # -- truth -------------------------------------------------------------------------------------

@@ -104,6 +104,7 @@ def _abandoned(path: Path) -> bool:
 
 
 def is_alive(pid: int) -> bool:
+    """Whether a process of this id runs here; True where that cannot be asked."""
     if os.name == "nt":  # os.kill would end the process there
         return True
     try:

@@ -1,4 +1,4 @@
-"""Blocks of ranks: a single rank has too few clicks to say much, so ranks are told in blocks."""
+"""Blocks of ranks: a single rank has too few clicks to say much, so ranks are shown in blocks."""
 
 from collections.abc import Sequence
 

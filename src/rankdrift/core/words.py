@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def share(part: int, whole: int) -> str:
         return "0%" if whole else ""
     if part == whole:
         return "100%"
-    told = f"{100 * part / whole:.1f}"
-    return {"0.0": "<0.1%", "100.0": ">99.9%"}.get(told, told + "%")
+    digits = f"{100 * part / whole:.1f}"
+    return {"0.0": "<0.1%", "100.0": ">99.9%"}.get(digits, digits + "%")
 
 
 def margin(error: float) -> str:
@@ -63,10 +63,12 @@ def many(number: int, thing: str) -> str:
 
 
 def segment_words(segment: Segment) -> str:
+    """A segment for people: its values, (missing) for NULL."""
     return ", ".join("(missing)" if value is None else printable(value) for value in segment)
 
 
 def rank_words(first: int, last: int) -> str:
+    """One rank, or the range from the first to the last: 3, 3–5."""
     return str(first) if first == last else f"{first}–{last}"
 
 
@@ -79,11 +81,7 @@ def ranges(ranks: Iterable[int], most: int = 8) -> str:
             runs[-1][1:] = [rank]
         else:
             runs.append([rank])
-    words = [_range(run) for run in runs]
+    words = [rank_words(run[0], run[-1]) for run in runs]
     if len(words) > most:
         words = [*words[:most], f"and {len(words) - most} more"]
     return ", ".join(words)
-
-
-def _range(run: Sequence[int]) -> str:
-    return str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}"

@@ -91,21 +91,26 @@ def _shrunk(
     log_p = p.log_p.copy()
     log_p[common] = pooled.log_p[at] + mean * off
     rest = (1 - trust) * apart
-    inside = np.concatenate([
-        pool,
-        covariance_root(
-            (own @ own.T - pool @ pool.T) * ((chance * trust.T) @ trust)
-            + _alike(far) * ((chance * rest.T) @ rest)
-        ),
-        np.sqrt(chance) * (trust - mean).T * off[:, None],  # because the size is not known
-    ], axis=1)  # fmt: skip
+    inside = np.concatenate(
+        [
+            pool,
+            covariance_root(
+                (own @ own.T - pool @ pool.T) * ((chance * trust.T) @ trust)
+                + _alike(far) * ((chance * rest.T) @ rest)
+            ),
+            np.sqrt(chance) * (trust - mean).T * off[:, None],  # because the size is not known
+        ],
+        axis=1,
+    )
     deviations = np.zeros((len(p.ranks), inside.shape[1] + p.deviations.shape[1]))
     deviations[common, : inside.shape[1]] = inside
     deviations[~common, inside.shape[1] :] = p.deviations[~common]
     return replace(
-        p, log_p=log_p, deviations=deviations[:, deviations.any(axis=0)],
+        p,
+        log_p=log_p,
+        deviations=deviations[:, deviations.any(axis=0)],
         method=f"{p.method}, leaning on the pool",
-    )  # fmt: skip
+    )
 
 
 def _away(ranks: Ranks, reference: int) -> Floats:

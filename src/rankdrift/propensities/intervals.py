@@ -21,10 +21,12 @@ def simultaneous_quantile(
     if not seen.any():
         return alone
     scaled = deviations[seen] / errors[seen, None]
-    largest = np.concatenate([
-        np.abs(rng.standard_normal((1_000, scaled.shape[1])) @ scaled.T).max(axis=1)
-        for _ in range(draws // 1_000)
-    ])  # fmt: skip
+    largest = np.concatenate(
+        [
+            np.abs(rng.standard_normal((1_000, scaled.shape[1])) @ scaled.T).max(axis=1)
+            for _ in range(draws // 1_000)
+        ]
+    )
     if np.isfinite(df):
         largest /= np.sqrt(rng.chisquare(df, size=len(largest)) / df)
     return max(alone, float(np.quantile(largest, level)))  # drawn, so it may fall just short
@@ -41,6 +43,7 @@ class Interval:
 
 
 def check_level(level: float) -> None:
+    """Raise BadOption for a level that is no probability between 0 and 1."""
     if not 0 < level < 1:
         raise BadOption(f"level must lie between 0 and 1 (0.95 for 95%), not {level}.")
 
