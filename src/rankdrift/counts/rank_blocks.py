@@ -20,6 +20,7 @@ class Block:
 
     @property
     def ctr(self) -> float | None:
+        """Clicks an impression; None without impressions."""
         return self.clicks / self.impressions if self.impressions else None
 
 
@@ -53,6 +54,7 @@ class SegmentSize:
 
     @property
     def ctr(self) -> float | None:
+        """Clicks an impression; None without impressions."""
         return self.clicks / self.impressions if self.impressions else None
 
 

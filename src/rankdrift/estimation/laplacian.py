@@ -18,6 +18,8 @@ from rankdrift.core.types import Floats, Indices
 
 @dataclass(frozen=True)
 class Cells:
+    """Lists of m ranks shown together, C of them, with the clicks that each appearance got."""
+
     size: int  # R, the number of ranks
     shown: Indices  # (m, C), ascending down a column
     won: Floats  # (m, C), the clicks of each appearance
@@ -63,6 +65,7 @@ class Edges:
 
     @property
     def ends(self) -> tuple[Indices, Indices]:
+        """The two ranks of each edge, (C,) each."""
         return self.cells.shown[self.k], self.cells.shown[self.m]
 
     def degree(self) -> Floats:

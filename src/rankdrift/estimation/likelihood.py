@@ -67,16 +67,20 @@ class Block:
 
 @dataclass(frozen=True)
 class Likelihood:
+    """The terms of Eq. (3), log-like, by number of appearances; `at` gives it at one theta."""
+
     ranks: Ranks  # (R,)
     blocks: tuple[Block, ...]
     buckets: int
 
     @property
     def size(self) -> int:
+        """R, the number of ranks."""
         return len(self.ranks)
 
     @cached_property
     def weight(self) -> float:
+        """How many clicks there are."""
         return float(sum(cells.weight.sum() for cells in self.cells))
 
     @cached_property
@@ -89,6 +93,7 @@ class Likelihood:
 
     @cached_property
     def cells(self) -> tuple[Cells, ...]:
+        """The terms of all buckets together, for each number of appearances."""
         return tuple(pool(block.shown, block.won, self.size) for block in self.blocks)
 
     @cached_property
@@ -98,6 +103,7 @@ class Likelihood:
         return np.flatnonzero(sum(some, start=np.zeros(self.buckets, np.intp)))
 
     def at(self, theta: Floats) -> "Point":
+        """The likelihood at one theta (R,)."""
         return Point(self, theta, tuple(shares(cells.shown, theta) for cells in self.cells))
 
     @property
@@ -225,6 +231,7 @@ class Point:
 
     @property
     def value(self) -> float:
+        """log L."""
         total = float(self.likelihood.wins @ self.theta)
         for cells in self.likelihood.cells:
             at = self.theta[cells.shown]

@@ -28,7 +28,7 @@ _SUSPECT = 0.01
 
 @dataclass(frozen=True)
 class Fit:
-    """theta = basis @ phi, (R,), with phi (F,) and basis (R, F)."""
+    """The maximum of a likelihood: theta = basis @ phi, (R,), with phi (F,) and basis (R, F)."""
 
     likelihood: Likelihood
     basis: Floats
@@ -37,10 +37,12 @@ class Fit:
 
     @cached_property
     def theta(self) -> Floats:
+        """(R,): log p at the maximum, but for a constant."""
         return np.asarray(self.basis @ self.phi)
 
     @cached_property
     def log_likelihood(self) -> float:
+        """log L at the maximum."""
         return self.likelihood.at(self.theta).value
 
     @cached_property

@@ -94,6 +94,7 @@ def _segmented(p: Propensities) -> bool:
 def curve_columns(
     curve: Propensities, level: float, simultaneous: bool = False
 ) -> dict[str, list[Any]]:
+    """The columns of one curve; low, high and std_error are None where no error is known."""
     error = curve.std_error
     low = high = curve.values
     if curve.errors != "none":
