@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from support.worlds import DOWN_SHORT, UP_SHORT, dips, listed, power, simulate
 
+from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.tables import stack
-from rankdrift.diagnosis.diagnosing import CAUTION, GOOD, SERIOUS, UNKNOWN, diagnose
+from rankdrift.diagnosis.diagnosing import diagnose
 
+GOOD, CAUTION, SERIOUS, UNKNOWN = Verdict
 WORLDS = 40
 # All seven checks of a world together warn by chance with about 7 × 1%, the level for caution: of
 # 40 worlds in 3 or fewer. More than 6 is once in 40 times; these seeds give the same number always.
@@ -177,7 +179,7 @@ def test_support_that_is_all_of_neighbours_is_told():
 )
 def test_words_and_verdict_say_the_same(monkeypatch, p_value, beyond, verdict, said):
     numbers = {"p_value": p_value, "beyond_noise": beyond, "largest": 0.4, "at_rank": 9}
-    monkeypatch.setattr("rankdrift.diagnosis.diagnosing._compared", lambda *_: numbers)
+    monkeypatch.setattr("rankdrift.diagnosis.halves.difference_of", lambda *_: numbers)
     check = verdicts(simulate(800, 20, 3, drift=True).counts)["moved up against moved down"]
     assert check.verdict == verdict and f"moved down: {said}" in check.words
     assert check.words.endswith("with noise (rank 9).")

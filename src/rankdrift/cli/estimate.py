@@ -125,7 +125,8 @@ def diagnose(
     \b
         rankdrift diagnose counts.parquet
     """
-    from rankdrift.diagnosis.diagnosing import SERIOUS, diagnose
+    from rankdrift.core.verdicts import Verdict
+    from rankdrift.diagnosis.diagnosing import diagnose
     from rankdrift.report.terminal.curve import diagnosis_report
 
     found = diagnose(counts_of(screen, inputs, options), curve=curve, reference=reference)
@@ -136,7 +137,7 @@ def diagnose(
     else:
         command = ("rankdrift", "estimate", *shorter(inputs), *typed(options))
         screen.next(*command, "-o", "propensities.json")
-    return 1 if found.verdict == SERIOUS else 0
+    return 1 if found.verdict == Verdict.SERIOUS else 0
 
 
 def counts_files(inputs: tuple[str, ...]) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankdrift.core.types import Indices, Ints, Ranks
+from rankdrift.core.types import Floats, Indices, Ints, Ranks
 
 # (first, last) of each block. Ranks deeper than the last make a block of their own.
 ONE_TWO_FIVE = (
@@ -24,3 +24,12 @@ def widening_edges(first: int, last: int, most: int) -> Ints:
     """Where blocks of the ranks `first` to `last` begin, at most `most`, and where they end:
     rank by rank at the top, then ever wider."""
     return np.unique(np.geomspace(first, last + 1, most + 1).round().astype(np.int64))
+
+
+def block_weights(ranks: Ranks, weight: Floats) -> Floats:
+    """(B, R): the weights (R,) of the ranks within each of the blocks ONE_TWO_FIVE that has any, as
+    shares of the block's."""
+    of = block_of(ranks, ONE_TWO_FIVE)
+    table = np.where(np.unique(of)[:, None] == of, weight, 0.0)
+    table = table[table.any(axis=1)]
+    return np.asarray(table / table.sum(axis=1, keepdims=True))

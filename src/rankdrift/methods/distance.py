@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdrift.core.rank_blocks import block_weights
 from rankdrift.core.types import Floats
 from rankdrift.core.words import ranges
-from rankdrift.diagnosis.agreement import block_weights, percent
+from rankdrift.diagnosis.agreement import percent_above
 from rankdrift.propensities.intervals import t_quantile
 from rankdrift.propensities.propensities import Propensities
 
@@ -96,7 +97,7 @@ def measure(a: Estimate, b: Estimate, level: float) -> Distance | None:
         deviations, df = together
         error = float(np.sqrt(((weight @ deviations) ** 2).sum()))
         reach = t_quantile(level, df) * error
-        low, high = percent(mean - reach), percent(mean + reach)
+        low, high = percent_above(mean - reach), percent_above(mean + reach)
         half = (1 + level) / 2  # two chances to differ, each with half the risk of being wrong
         block = block_weights(shared, weight)
         outside = _outside(block @ apart, block @ deviations, half, df)
@@ -106,8 +107,8 @@ def measure(a: Estimate, b: Estimate, level: float) -> Distance | None:
         elif abs(mean) <= reach <= TOO_WIDE:
             verdict = AGREE
     return Distance(
-        a.name, b.name, unit, ranges(shared.tolist()), percent(mean), low, high,
-        percent(float(apart[worst])), int(shared[worst]), verdict, differs,
+        a.name, b.name, unit, ranges(shared.tolist()), percent_above(mean), low, high,
+        percent_above(float(apart[worst])), int(shared[worst]), verdict, differs,
         THIN if thin else meaning(a, b, mean, verdict),
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from rankdrift.core.version import __version__
 from rankdrift.core.words import figure, printable
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.funnel import NOTES
-from rankdrift.diagnosis.agreement import segments_words
+from rankdrift.diagnosis.checks.segments import segment_difference_words
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.report.page.comparison_tables import (
     distance_rows,
@@ -90,7 +90,7 @@ def make_report(results: Any, *, title: str | None = None, queries: bool = True)
         estimated=estimated,
         left_out=max((len(c.by_segment) - MOST_SEGMENTS for c in curves.values()), default=0),
         gaps=_gaps(main),
-        difference=segments_words(main) if main else "",
+        difference=segment_difference_words(main) if main else "",
         diagnosis=diagnosis,
         undiagnosed=undiagnosed,
         funnel=funnel_lines(found.counts) if found.counts else None,

@@ -5,7 +5,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from rankdrift.core.words import ranges, segment_words
-from rankdrift.diagnosis.agreement import segments_words
+from rankdrift.diagnosis.checks.segments import segment_difference_words
 from rankdrift.diagnosis.diagnosing import Diagnosis
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.report.terminal.counts import empty_table, heading, line
@@ -30,7 +30,7 @@ def curve_report(found: Propensities, level: float, simultaneous: bool) -> Group
         ]
     if found.difference:
         lean = "Curves above lean on the pool as far as that allows."
-        parts.append(line(f"{segments_words(found)} {lean}"))
+        parts.append(line(f"{segment_difference_words(found)} {lean}"))
         left_out = found.difference.left_out
         parts += [line(f"{segment_words(s)}: {why}") for s, why in left_out.items()]
     parts += [line(text) for text in gap_words(found)]

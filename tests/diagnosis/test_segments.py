@@ -7,7 +7,7 @@ import pytest
 from support.curve_example import hand
 from support.worlds import power, simulate
 
-from rankdrift.diagnosis.agreement import furthest_apart, segments_words
+from rankdrift.diagnosis.checks.segments import segment_difference_words, widest_block
 from rankdrift.diagnosis.diagnosing import diagnose
 from rankdrift.estimation import estimate
 from rankdrift.propensities.propensities import Difference
@@ -36,7 +36,7 @@ def test_a_difference_that_is_nowhere_but_at_some_ranks_is_told_where():
     flat = -0.5 * np.log(RANKS)
     above = flat + np.where(BUMP, np.log(1.08), 0)
     found = segmented(0.0, 0.005, curve(flat), curve(above))
-    words = segments_words(found)
+    words = segment_difference_words(found)
     assert words == (
         "Segments may differ, though that is not sure (p = 0.005), but little: at a typical rank "
         "by no more than noise, most at ranks 6–10, where the highest is 8.0% above the lowest."
@@ -50,31 +50,31 @@ def test_what_matters_is_how_far_for_what_is_known():
     deep = RANKS > 10
     far = np.where(BUMP, np.log(1.08), 0) + np.where(deep, np.log(1.16), 0)
     error = np.where(deep, 0.5, 0.05)
-    found = furthest_apart([curve(flat, error), curve(flat + far, error)])
+    found = widest_block([curve(flat, error), curve(flat + far, error)])
     assert (found.ranks, found.percent) == ("6–10", pytest.approx(8))
 
 
 def test_what_is_told_otherwise():
     same = curve(-0.5 * np.log(RANKS))
-    assert segments_words(segmented(np.log(1.123), 1e-9, same, same)) == (
+    assert segment_difference_words(segmented(np.log(1.123), 1e-9, same, same)) == (
         "Segments differ (p = 1e-09): beyond noise by 12.3% at a typical rank."
     )
-    assert segments_words(segmented(np.log(1.03), 1e-9, same, same)) == (
+    assert segment_difference_words(segmented(np.log(1.03), 1e-9, same, same)) == (
         "Segments differ (p = 1e-09), but little: beyond noise by 3.0% at a typical rank."
     )
     for spread in (0.0, np.log(1.123)):
-        assert segments_words(segmented(spread, 0.4, same, same)) == (
+        assert segment_difference_words(segmented(spread, 0.4, same, same)) == (
             "Segments differ by no more than chance explains (p = 0.4)."
         )
-    assert segments_words(segmented(np.log(1.123), 0.005, same, same)).startswith(
+    assert segment_difference_words(segmented(np.log(1.123), 0.005, same, same)).startswith(
         "Segments may differ, though that is not sure (p = 0.005): beyond noise by 12.3%"
     )
-    assert segments_words(segmented(0.0, 0.001, same)).endswith("no more than noise.")
-    assert segments_words(same) == ""
+    assert segment_difference_words(segmented(0.0, 0.001, same)).endswith("no more than noise.")
+    assert segment_difference_words(same) == ""
 
 
 def test_the_diagnosis_and_the_estimate_say_the_same():
     world = simulate(5000, 12, 2, segments={"a": power(0.2), "b": power(0.8)})
-    words = segments_words(estimate(world.counts, by=["device"]))
+    words = segment_difference_words(estimate(world.counts, by=["device"]))
     (check,) = (c for c in diagnose(world.counts).checks if c.name == "segments")
     assert check.words == f"By device. {words}" and "beyond noise by" in words

@@ -1,0 +1,107 @@
+"""Have all segments one curve? And the words for it, also where a curve by segment is reported."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from rankdrift.core.rank_blocks import block_weights
+from rankdrift.core.verdicts import Verdict
+from rankdrift.core.words import ranges
+from rankdrift.counts.counts import Counts
+from rankdrift.diagnosis.agreement import LIKELY, MATTERS, SURE, percent_above
+from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Finding
+from rankdrift.estimation.segments import estimate_by
+from rankdrift.propensities.propensities import Propensities
+
+# Below this, a difference at a typical rank would be told as 0.0%.
+NOTHING = 0.0005
+
+
+def check(data: Data) -> Finding:
+    """Hotelling's test of one curve for all, and how far segments are apart beyond noise."""
+    curve = estimate_by(data.counts, data.counts.segment_columns, data.options)
+    test = curve.difference
+    assert test
+    differ = test.p_value < SURE and test.spread > MATTERS / 2
+    by = ",".join(data.counts.segment_columns)
+    return Finding(
+        Verdict.CAUTION if differ else Verdict.GOOD,
+        f"By {by}. {segment_difference_words(curve)}",
+        f"Give each its own curve: --by {by}." if differ else "",
+        {
+            "statistic": test.statistic,
+            "df": test.df,
+            "p_value": test.p_value,
+            "spread": test.spread,
+        },
+    )
+
+
+def segment_difference_words(p: Propensities) -> str:
+    """Have all segments one curve? Nothing where that was not asked. Names no segment."""
+    test = p.difference
+    if test is None:
+        return ""
+    chance = f"(p = {test.p_value:.2g})"
+    if test.p_value >= LIKELY:
+        return f"Segments differ by no more than chance explains {chance}."
+    little = ", but little" if test.spread <= MATTERS / 2 else ""
+    sure = "differ" if test.p_value < SURE else "may differ, though that is not sure"
+    return f"Segments {sure} {chance}{little}: {_how_far(p, test.spread)}."
+
+
+def _how_far(p: Propensities, spread: float) -> str:
+    if spread >= NOTHING:
+        return f"beyond noise by {np.expm1(spread):.1%} at a typical rank"
+    curves = list(p.by_segment.values())
+    most = widest_block(curves) if len(curves) > 1 else None
+    if most is None:
+        return "at a typical rank by no more than noise"
+    return (
+        f"at a typical rank by no more than noise, most at ranks {most.ranks}, where the highest "
+        f"is {most.percent:.1f}% above the lowest"
+    )
+
+
+@dataclass(frozen=True)
+class WidestBlock:
+    """The block of ranks where curves are furthest apart for what their errors are, and by how much
+    the highest is above the lowest there."""
+
+    ranks: str
+    percent: float
+
+
+def widest_block(curves: Sequence[Propensities]) -> WidestBlock | None:
+    """None where clicks tell of no rank that all have. Errors are taken for independent."""
+    shared = reduce(np.intersect1d, (curve.ranks for curve in curves))
+    at = [(curve, np.searchsorted(curve.ranks, shared)) for curve in curves]
+    clicks = np.sum([curve.clicks[place] for curve, place in at], axis=0)
+    block = block_weights(shared, np.where(shared == curves[0].reference, 0.0, clicks))
+    if not len(block):
+        return None
+    log_p = np.stack([block @ curve.log_p[place] for curve, place in at])
+    noise = np.stack([((block @ c.deviations[place]) ** 2).sum(axis=1) for c, place in at])
+    each = np.arange(len(block))
+    high, low = log_p.argmax(axis=0), log_p.argmin(axis=0)
+    gap = log_p[high, each] - log_p[low, each]
+    error = np.sqrt(noise[high, each] + noise[low, each])
+    worst = int((gap / np.maximum(error, 1e-300)).argmax())
+    return WidestBlock(ranges(shared[block[worst] > 0].tolist()), percent_above(float(gap[worst])))
+
+
+def _has_segments(counts: Counts) -> bool:
+    return bool(counts.segment_columns)
+
+
+ASSUMPTIONS.register(
+    Assumption(
+        "segments",
+        "Have all segments one curve?",
+        "counts that are split by segment",
+        check,
+        asked_of=_has_segments,
+    )
+)
