@@ -17,7 +17,7 @@ from benchmarks.measure import show
 from rankdrift import Matrix, read_log, read_matrix
 from rankdrift.methods import em_features
 from rankdrift.methods.em_features import regression_em
-from rankdrift.methods.strata import solve_factor
+from rankdrift.methods.rank_times_stratum import solve_factor
 from rankdrift.simulate import market
 from tests.support.method_world import made
 

@@ -26,7 +26,6 @@ from benchmarks.measure import run as run_alone
 from benchmarks.measure import show
 from rankdrift import Matrix, estimate, harvest, read_log, read_matrix
 from rankdrift.methods.click_rates import ctr
-from rankdrift.methods.collected import clicked_pairs, tally
 from rankdrift.methods.em_features import Options, regression_em
 from rankdrift.methods.em_pairs import em
 from rankdrift.methods.experiments import experiment
@@ -38,7 +37,8 @@ from rankdrift.methods.intervention_harvesting import (
     pivot_one,
 )
 from rankdrift.methods.interventions import find_interventions
-from rankdrift.methods.strata import maximise, solve_factor
+from rankdrift.methods.rank_times_stratum import maximise, solve_factor
+from rankdrift.methods.tallies import clicked_pairs, tally
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.simulate import market
 from tests.support.method_world import Made, made

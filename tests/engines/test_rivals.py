@@ -9,9 +9,9 @@ pytest.importorskip("pyspark", reason="needs the extra `spark`")
 from support.harness import Harness, random_log, with_holes, write_parquet
 from support.spark_session import session
 
-from rankdrift.methods.collected import clicked_pairs, tally
 from rankdrift.methods.experiments import swaps
 from rankdrift.methods.interventions import find_interventions
+from rankdrift.methods.tallies import clicked_pairs, tally
 from rankdrift.ranking.matrix_reading import read_matrix
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

@@ -13,10 +13,14 @@ from support.method_world import made
 import rankdrift
 from rankdrift.cli import run
 from rankdrift.core.errors import BadOption, MissingColumns, NoUsablePairs
-from rankdrift.methods.comparing import METHODS, compare
-from rankdrift.methods.distance import AGREE, DIFFER, UNSURE, Estimate, meaning, measure
-from rankdrift.report.terminal.methods import comparison_report
+from rankdrift.core.verdicts import Agreement
+from rankdrift.methods.comparing import compare
+from rankdrift.methods.distance import meaning, measure
+from rankdrift.methods.estimators import METHODS
+from rankdrift.methods.method import Estimate, Kind
+from rankdrift.report.terminal.methods import methods_report
 
+AGREE, DIFFER, UNSURE = Agreement
 METHODS_HERE = ["loglog", "direct", "all-pairs", "ctr", "experiment", "em-pairs"]
 
 
@@ -113,22 +117,25 @@ def test_without_refits_nobody_can_say_whether_em_agrees():
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        ("drift", "all-pairs", "one witness heard twice"),
+        ("direct", "all-pairs", "one witness heard twice"),
         ("em-pairs", "pivot-one", "one witness heard twice"),
-        ("drift", "em", "agreement speaks for both"),
+        ("direct", "em", "agreement speaks for both"),
         ("em-pairs", "em", "agreement speaks for both"),
         ("experiment", "adjacent-chain", "agreement speaks for both"),
     ],
 )
 def test_agreement_says_more_where_the_assumptions_differ(found, first, second, said):
-    a, b = (Estimate(kind, kind, found.curves["direct"]) for kind in (first, second))
+    curve, methods = found.curves["direct"], (METHODS.get(first), METHODS.get(second))
+    a, b = (method.made(curve) for method in methods)
     assert said in meaning(a, b, 0.0, AGREE)
 
 
 def test_curves_that_are_thin_everywhere_are_not_left_out_without_a_word(found):
     direct, ctr = found.curves["direct"], found.curves["ctr"]
     thin = replace(direct, supported=np.zeros(len(direct.ranks), bool))
-    told = measure(Estimate("direct", "drift", thin), Estimate("ctr", "ctr", ctr), 0.95)
+    told = measure(
+        Estimate("direct", Kind.DRIFT, thin), Estimate("ctr", Kind.CLICK_RATES, ctr), 0.95
+    )
     assert (told.verdict, told.low, told.ranks) == (UNSURE, None, "1–10")
     assert "no rank but the reference" in told.meaning
     assert told.mean_percent == pytest.approx(distance(found, "direct", "ctr").mean_percent)
@@ -171,7 +178,7 @@ def test_requests_that_cannot_be_met(world, options, error, said):
 
 def shown(found, width):
     console = Console(width=width, record=True, file=io.StringIO())
-    console.print(comparison_report(found))
+    console.print(methods_report(found))
     return console.export_text()
 
 
@@ -179,7 +186,7 @@ def shown(found, width):
 def test_the_text_of_many_methods_is_cut_nowhere(found, width):
     names = [*METHODS_HERE, "adjacent-chain", "loglog + periodic(40)"]
     curves = {**found.curves, **dict.fromkeys(names[6:], found.curves["direct"])}
-    estimates = [Estimate(name, "drift", curve) for name, curve in curves.items()]
+    estimates = [Estimate(name, Kind.DRIFT, curve) for name, curve in curves.items()]
     distances = tuple(measure(a, b, 0.95) for a in estimates for b in estimates[:3] if a is not b)
     text = shown(replace(found, curves=curves, distances=distances), width)
     tables = text.split("How far apart")[0]
@@ -230,6 +237,12 @@ def test_the_command_line(world, tmp_path, capsys):
     assert "needs features" in capsys.readouterr().err
 
 
+def test_the_old_name_of_what_compare_gives_still_works(found):
+    with pytest.warns(DeprecationWarning, match="MethodComparison"):
+        from rankdrift.methods.comparing import CurveComparison
+    assert isinstance(found, CurveComparison)
+
+
 def test_methods_are_public():
     assert rankdrift.compare is compare
-    assert {"loglog", "direct", "em", "all-pairs", "ctr", "experiment"} <= set(METHODS)
+    assert {"loglog", "direct", "em", "all-pairs", "ctr", "experiment"} <= set(METHODS.names)

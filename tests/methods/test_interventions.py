@@ -10,10 +10,10 @@ from support.method_world import made
 
 from rankdrift import harvest, read_log
 from rankdrift.core.errors import BadLog, BadOption, NotIdentified, NoUsablePairs
-from rankdrift.methods.collected import clicked_pairs, tally
 from rankdrift.methods.em_pairs import em
 from rankdrift.methods.intervention_harvesting import adjacent_chain, all_pairs, pivot_one
 from rankdrift.methods.interventions import Interventions, find_interventions
+from rankdrift.methods.tallies import clicked_pairs, tally
 
 UNIT = 1e-6  # shares are kept in units of 2^-32
 

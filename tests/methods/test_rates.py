@@ -7,8 +7,8 @@ from support.worlds import simulate
 
 from rankdrift.core.errors import BadOption, MissingColumns, NotIdentified, NoUsablePairs
 from rankdrift.methods.click_rates import ctr
-from rankdrift.methods.collected import Tally, tally
 from rankdrift.methods.experiments import experiment, swaps
+from rankdrift.methods.tallies import Tally, tally
 
 SHOWN = np.array([[100, 80, 50], [60, 90, 40], [50, 50, 50]])
 CLICKS = np.array([[20, 8, 3], [9, 12, 0], [11, 3, 2]])

@@ -10,13 +10,13 @@ from support.recovery_check import Case, check_recovery
 from support.worlds import power, simulate
 
 from rankdrift.methods.click_rates import ctr
-from rankdrift.methods.collected import clicked_pairs, tally
 from rankdrift.methods.em_features import regression_em
 from rankdrift.methods.em_pairs import em
 from rankdrift.methods.experiments import experiment, swaps
 from rankdrift.methods.intervention_harvesting import adjacent_chain, all_pairs, pivot_one
 from rankdrift.methods.interventions import find_interventions
-from rankdrift.methods.ratio import ratio
+from rankdrift.methods.tallies import clicked_pairs, tally
+from rankdrift.methods.two_ranks import ratio
 from rankdrift.ranking.matrix_reading import read_matrix
 
 # Nine ranks, each by itself: a curve that is right is this far off once in 500 times.

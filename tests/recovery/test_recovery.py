@@ -8,7 +8,7 @@ from support.recovery_check import Case, check_recovery
 
 from rankdrift import estimate
 from rankdrift.methods.click_rates import ctr
-from rankdrift.methods.ratio import ratio
+from rankdrift.methods.two_ranks import ratio
 from rankdrift.simulate import pairs
 
 SEEDS = 16

@@ -8,7 +8,8 @@ from support.worlds import power, simulate
 
 from rankdrift.estimation import estimate
 from rankdrift.methods.comparing import MethodComparison
-from rankdrift.methods.distance import Estimate, measure
+from rankdrift.methods.distance import measure
+from rankdrift.methods.method import Estimate, Kind
 from rankdrift.ranking.comparison import AtRank, Comparison, Improvement
 
 EVIL = "<script>alert(1)</script>"
@@ -41,7 +42,7 @@ def every():
 
 def _methods(counts):
     curves = {name: estimate(counts, curve=name) for name in ("loglog", "direct")}
-    two = [Estimate(name, "drift", curve) for name, curve in curves.items()]
+    two = [Estimate(name, Kind.DRIFT, curve) for name, curve in curves.items()]
     return MethodComparison(curves, (measure(*two, 0.95),), {EVIL: "It needs features."}, 0.95)
 
 

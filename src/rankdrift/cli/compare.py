@@ -1,6 +1,7 @@
 """rankdrift compare"""
 
 import re
+from itertools import groupby
 from typing import Any
 
 import click
@@ -9,17 +10,36 @@ from rankdrift.cli.options import SEED, Sections, guesses, log_options, read, sh
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
+from rankdrift.methods.estimators import METHODS
+from rankdrift.methods.estimators.drift import FAMILY as CURVES
+
+
+class MethodsOption(click.Option):
+    """Its help lists the methods that there are when it is asked for."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        self.help = methods_help()
+        return super().get_help_record(ctx)
+
+
+def methods_help() -> str:
+    """The names of all methods, family by family."""
+    words = []
+    for family, methods in groupby(METHODS, key=lambda method: method.family):
+        names = ", ".join(method.name for method in methods)
+        words.append(f"{names} or another curve" if family == CURVES else names)
+    return f"{'; '.join(words)}."
 
 
 @click.command(cls=Sections)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option(
     "--methods",
-    default="loglog,direct,all-pairs,ctr",
+    cls=MethodsOption,
+    default=",".join(method.name for method in METHODS if method.default),
     show_default=True,
     metavar="NAME,…",
-    help="loglog, direct, auto or another curve; em, em-pairs; all-pairs, pivot-one, "
-    "adjacent-chain; ctr; experiment, swaps.",
+    help=methods_help(),
 )
 @click.option("--reference", default=1, show_default=True, help="The rank whose propensity is 1.")
 @click.option("--features", metavar="NAME,…", help="Of em: columns or patterns, such as 'f_*'.")
@@ -61,21 +81,28 @@ def compare(
         refuse_input(chart, logs, options["format"])
         check_file(chart)
     from rankdrift.methods.comparing import compare
-    from rankdrift.report.terminal.methods import comparison_report
+    from rankdrift.report.terminal.methods import methods_report
 
     log = read(logs, options)
     screen.say(*guesses(log))
     screen.note(log.remarks)
     with bar(screen, log) as progress:
         found = compare(
-            log, methods=_split(methods), reference=reference,
-            features=_split(features) if features else None, randomised=randomised,
-            original=original, bootstrap=bootstrap, seed=seed, level=level, progress=progress,
+            log,
+            methods=_split(methods),
+            reference=reference,
+            features=_split(features) if features else None,
+            randomised=randomised,
+            original=original,
+            bootstrap=bootstrap,
+            seed=seed,
+            level=level,
+            progress=progress,
             say=screen.say,
-        )  # fmt: skip
+        )
     if chart:
         found.plot().save(chart)
-    screen.show(comparison_report(found))
+    screen.show(methods_report(found))
     screen.answer({**found.to_dict(), "chart": chart})
     if chart:
         screen.say("", f"The chart is in {chart}.")

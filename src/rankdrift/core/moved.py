@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # Everything that the documentation of 0.1.0 named, below `rankdrift`.
 MOVED = {
     "baselines": "methods",
-    "baselines.ratio": "methods.ratio",
+    "baselines.ratio": "methods.two_ranks",
     "comparing": "methods.comparing",
     "curves": "estimation.curves",
     "errors": "core.errors",

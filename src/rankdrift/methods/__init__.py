@@ -1,6 +1,7 @@
 """Other ways to learn propensities, to compare with: each in a module of its own.
 
-They are imported when first used. `rankdrift.compare` runs them side by side on one log.
+They are imported when first used. `rankdrift.compare` runs them side by side on one log; what it
+knows of each is in `estimators`.
 """
 
 from importlib import import_module
@@ -9,14 +10,15 @@ from typing import Any
 _HOME = {
     "adjacent_chain": "intervention_harvesting",
     "all_pairs": "intervention_harvesting",
-    "clicked_pairs": "collected",
+    "clicked_pairs": "tallies",
     "ctr": "click_rates",
     "em": "em_pairs",
     "experiment": "experiments",
     "pivot_one": "intervention_harvesting",
+    "ratio": "two_ranks",
     "regression_em": "em_features",
     "swaps": "experiments",
-    "tally": "collected",
+    "tally": "tallies",
 }
 
 

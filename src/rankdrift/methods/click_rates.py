@@ -5,26 +5,43 @@ better results higher makes it fall faster than the propensities do; among rows 
 drawn at random (`experiments.experiment`) it is the propensity itself.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdrift.core.errors import NoUsablePairs
+from rankdrift.core.types import Bools
 from rankdrift.counts.counts import Counts
-from rankdrift.methods.assembled import ONE_BUCKET, About, Evidence, assemble, finish, place_of
-from rankdrift.methods.collected import Tally
+from rankdrift.methods.making_propensities import (
+    ONE_BUCKET,
+    About,
+    Evidence,
+    by_deviations,
+    by_jackknife,
+    place_of,
+)
+from rankdrift.methods.tallies import Tally
 from rankdrift.propensities.propensities import Propensities
 
 NO_CLICKS = "shown but never clicked: its propensity is small, but nobody knows how small"
 
 
 def ctr(found: Counts | Tally, *, reference: int = 1) -> Propensities:
-    """CTR by rank.
+    """Clicks per impression by rank, relative to the reference: propensity times relevance.
 
-    From counts, which hold impressions and clicks by rank only, intervals take every impression
-    for independent (errors "model"): clicks of one query belong together, so they are too narrow.
-    From a `Tally` of the log they rest on buckets of queries. `pairs` are impressions here.
+    It assumes that results are as relevant at every rank, and is too steep where a ranker puts
+    better ones higher.
+
+    Parameters
+    ----------
+    found : counts, or a `tally` of the log. Counts hold impressions and clicks by rank only, so
+        intervals take every impression for independent (errors "model"): clicks of one query belong
+        together, so they are too narrow. From a tally they rest on buckets of queries.
+    reference : the rank whose propensity is 1.
+
+    Returns
+    -------
+    Propensities
+        Whose `pairs` are impressions. Ranks without a click are in `gaps`; from a tally, those with
+        clicks in one bucket only too.
     """
     if isinstance(found, Tally):
         return rates(found, "CTR by rank", reference)
@@ -32,7 +49,7 @@ def ctr(found: Counts | Tally, *, reference: int = 1) -> Propensities:
     size = int(by_rank.rank.max(initial=0))
     table = np.zeros((2, 1, size), np.int64)
     table[:, 0, by_rank.rank - 1] = by_rank.impressions, by_rank.clicks
-    about, keep, evidence = _look(Tally(table[0], table[1]), "CTR by rank", reference, 1)
+    about, keep, evidence = _clicked(Tally(table[0], table[1]), "CTR by rank", reference, 1)
     ranks = np.flatnonzero(keep).astype(np.int32) + 1
     place = place_of(reference, ranks, about.gaps)
     clicks, impressions = table[1, 0, keep], table[0, 0, keep]
@@ -40,26 +57,31 @@ def ctr(found: Counts | Tally, *, reference: int = 1) -> Propensities:
     log_p = np.log(rate) - np.log(rate[place])
     error = np.sqrt((1 - rate) / clicks)
     deviations = np.diag(error)
-    return finish(
-        ranks, log_p, deviations - deviations[place], evidence.at(keep), about, errors="model",
+    return by_deviations(
+        ranks,
+        log_p,
+        deviations - deviations[place],
+        evidence.at(keep),
+        about,
+        errors="model",
         df=np.inf,
-    )  # fmt: skip
+    )
 
 
-def rates(found: Tally, method: str, reference: int, **told: Any) -> Propensities:
+def rates(found: Tally, method: str, reference: int) -> Propensities:
     """CTR by rank with errors from leaving out each bucket of queries."""
-    about, keep, evidence = _look(found, method, reference, 2, **told)
+    about, keep, evidence = _clicked(found, method, reference, 2)
     clicks, shown = found.clicks[:, keep], found.impressions[:, keep]
     ranks = np.flatnonzero(keep).astype(np.int32) + 1
     total_clicks, total_shown = clicks.sum(axis=0), shown.sum(axis=0)
     log_p = np.log(total_clicks / total_shown)
-    moves = np.log((total_clicks - clicks) / (total_shown - shown)) - log_p
-    return assemble(ranks, log_p, moves, evidence.at(keep), about)
+    influence = np.log((total_clicks - clicks) / (total_shown - shown)) - log_p
+    return by_jackknife(ranks, log_p, influence, evidence.at(keep), about)
 
 
-def _look(
-    found: Tally, method: str, reference: int, least: int, **told: Any
-) -> tuple[About, NDArray[np.bool_], Evidence]:
+def _clicked(
+    found: Tally, method: str, reference: int, least: int
+) -> tuple[About, Bools, Evidence]:
     """Which ranks have clicks, in `least` buckets or more; the others are gaps."""
     shown, clicks = found.impressions.sum(axis=0), found.clicks.sum(axis=0)
     if not clicks.any():
@@ -73,5 +95,5 @@ def _look(
         rank: ONE_BUCKET if clicks[rank - 1] else NO_CLICKS
         for rank in (np.flatnonzero(~keep & (shown > 0)) + 1).tolist()
     }
-    about = About(method, reference, parameters=int(keep.sum()) - 1, gaps=gaps, provenance=told)
+    about = About(method, reference, parameters=int(keep.sum()) - 1, gaps=gaps)
     return about, keep, Evidence(shown, found.clicks)

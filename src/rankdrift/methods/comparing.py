@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from rankdrift.core.errors import (
     BadOption,
@@ -16,41 +14,34 @@ from rankdrift.core.errors import (
     RankdriftError,
     did_you_mean,
 )
-from rankdrift.core.types import Floats
-from rankdrift.counts.counts import Counts
-from rankdrift.harvesting.counting import harvest
+from rankdrift.core.verdicts import Agreement
+from rankdrift.estimation.curves import curve as parse_curve
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
-from rankdrift.methods.distance import AGREE, Distance, Estimate, measure
+from rankdrift.methods.distance import Distance, measure
+from rankdrift.methods.estimators import METHODS
+from rankdrift.methods.estimators.drift import curve_method
+from rankdrift.methods.method import Estimate, Inputs, Method
 from rankdrift.propensities.intervals import check_level
 from rankdrift.propensities.propensities import Propensities
 
 if TYPE_CHECKING:
     from rankdrift.charts.curve import Figure
-    from rankdrift.methods.interventions import Interventions
 
-# The ranks down to which interventional sets are collected.
-SETS = 50
-# What to tell the user of each method, and the option it cannot do without.
-METHODS = {
-    "loglog": ("drift", "rankdrift's default: a log-log curve", None),
-    "direct": ("drift", "the same likelihood, a parameter for each rank", None),
-    "auto": ("drift", "the same likelihood, the curve chosen by the data", None),
-    "em": ("em", "regression EM, relevance from features", "features"),
-    "em-pairs": ("em-pairs", "EM with a relevance for each pair", None),
-    "all-pairs": ("all-pairs", "intervention harvesting, every two ranks", None),
-    "pivot-one": ("pivot-one", "intervention harvesting, each rank with the reference", None),
-    "adjacent-chain": ("adjacent-chain", "intervention harvesting, neighbours", None),
-    "ctr": ("ctr", "clicks per impression, biased", None),
-    "experiment": ("experiment", "clicks per impression of randomised rows", "randomised"),
-    "swaps": ("experiment", "docs swapped between ranks at random", "original"),
-}  # fmt: skip
-DEFAULT = ("loglog", "direct", "all-pairs", "ctr")
+DEFAULT = tuple(method.name for method in METHODS if method.default)
 
 
 @dataclass(frozen=True, eq=False)
 class MethodComparison:
-    """curves by method, in the order asked for; the distance of every two; methods left out."""
+    """Curves of several methods from one log, and how far they are apart: what `compare` gives.
+
+    Attributes
+    ----------
+    curves : by method, in the order asked for.
+    distances : of every two curves that have two ranks in common.
+    left_out : methods that the log does not allow, each with the reason.
+    level : of the intervals.
+    """
 
     curves: Mapping[str, Propensities]
     distances: tuple[Distance, ...]
@@ -59,7 +50,7 @@ class MethodComparison:
 
     def agreeing(self) -> tuple[tuple[str, str], ...]:
         """The methods that agree, two and two."""
-        return tuple((d.first, d.second) for d in self.distances if d.verdict == AGREE)
+        return tuple((d.first, d.second) for d in self.distances if d.verdict == Agreement.AGREE)
 
     def table(self) -> dict[str, list[Any]]:
         """Columns of plain values: a row for each rank, None where a method has no estimate.
@@ -70,9 +61,9 @@ class MethodComparison:
         ranks = sorted({int(r) for curve in self.curves.values() for r in curve.ranks})
         columns: dict[str, list[Any]] = {"rank": ranks}
         for name, curve in self.curves.items():
-            told = curve.table(self.level)
+            own = curve.table(self.level)
             for field in ("propensity", "low", "high", "supported"):
-                by_rank = dict(zip(told["rank"], told[field], strict=True))
+                by_rank = dict(zip(own["rank"], own[field], strict=True))
                 label = name if field == "propensity" else f"{name}_{field}"
                 columns[label] = [by_rank.get(rank) for rank in ranks]
         return columns
@@ -85,6 +76,8 @@ class MethodComparison:
         return Figure(curves_chart(self.curves, level=self.level, **options))
 
     def to_dict(self) -> dict[str, Any]:
+        """The table, a summary of each curve, the distances and what was left out, as plain values;
+        `rankdrift compare --json` prints it."""
         return {
             "level": self.level,
             "table": self.table(),
@@ -92,6 +85,13 @@ class MethodComparison:
             "distances": [distance.to_dict() for distance in self.distances],
             "left_out": dict(self.left_out),
         }
+
+
+def __getattr__(name: str) -> type[MethodComparison]:
+    if name == "CurveComparison":
+        warnings.warn("CurveComparison is now MethodComparison", DeprecationWarning, stacklevel=2)
+        return MethodComparison
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def compare(
@@ -108,35 +108,70 @@ def compare(
     progress: Progress | None = None,
     say: Callable[[str], None] | None = None,
 ) -> MethodComparison:
-    """Estimate the propensities of `log` by several `methods`, and how far the curves are apart.
+    """Estimate the propensities of a log by several methods, and tell how far they are apart.
 
-    Methods: see `METHODS`, or any curve of `estimate`. "em" needs `features` (columns or patterns),
-    "experiment" the column `randomised` that tells the rows whose order was drawn at random,
-    "swaps" the column `original` with the rank before a swap. `bootstrap` refits give the intervals
-    of "em". Interventional sets go down to rank 50, or to the log's max_rank. All other intervals,
-    and those of differences, come from leaving out buckets of queries, the same for every method.
+    Methods assume different things. Where such methods agree, believe them; where they differ, the
+    difference says which assumption to doubt. What a method assumes, needs and fails by:
+    `for m in rankdrift.methods.estimators.METHODS: print(m.name, m.assumes, m.needs, m.fails)`.
 
-    A method that this log does not allow is left out and says why.
+    Parameters
+    ----------
+    log : from `read_log`.
+    methods : names, or one: "loglog", "direct", "auto" or any other curve of `estimate`
+        (rankdrift's own likelihood); "em" and "em-pairs"; "all-pairs", "pivot-one" and
+        "adjacent-chain" (intervention harvesting, down to rank 50 or the log's max_rank); "ctr";
+        "experiment" and "swaps".
+    reference : the rank whose propensity is 1 in every curve.
+    features : of "em", which needs it: columns or patterns, such as "f_*".
+    randomised : the column that tells the rows whose order was drawn at random; "experiment" needs
+        it.
+    original : the column with the rank before a swap; "swaps" needs it.
+    bootstrap : how many refits give the intervals of "em"; 0 gives none. All other intervals, and
+        those of differences, come from leaving out buckets of queries, the same for every method.
+    seed : of "em" and its bootstrap.
+    level : of all intervals.
+    progress : called with the name of each step of counting and the share of it that is done.
+    say : called with a line of text before each method, and by "em" as it goes on.
+
+    Returns
+    -------
+    MethodComparison
+        A method that this log does not allow is in its `left_out`, which says why.
+
+    Raises
+    ------
+    BadOption, MissingColumns
+        For a method that there is not, an option that one needs, or a column that the log has not;
+        before any counting.
+    NoUsablePairs
+        If no method gave a curve.
+
+    Examples
+    --------
+    >>> log = rankdrift.read_log("logs/*.parquet", max_rank=20)  # doctest: +SKIP
+    >>> found = rankdrift.compare(log, methods=["loglog", "all-pairs", "ctr"])  # doctest: +SKIP
+    >>> for d in found.distances:  # doctest: +SKIP
+    ...     print(d.first, d.second, d.verdict, d.meaning)
     """
     check_level(level)
-    names = _names(methods)
-    _check(log, names, {"features": features, "randomised": randomised, "original": original})
-    work = _Work(log, reference, features, randomised, original, bootstrap, seed, progress, say)
+    chosen = _chosen(methods)
+    inputs = Inputs(log, reference, features, randomised, original, bootstrap, seed, progress, say)
+    _check(chosen, inputs)
     made: dict[str, Estimate] = {}
     failed: dict[str, str] = {}
     # First those with options of their own: what is wrong with one ends it before the work.
-    for name in sorted(names, key=lambda name: _needs(name) is None):
+    for method in sorted(chosen, key=lambda method: method.option is None):
         try:
-            made[name] = work.estimate(name)
+            made[method.name] = method.estimate(inputs)
         except (BadOption, MissingColumns):
             raise
         except RankdriftError as error:
-            failed[name] = str(error)
-    left_out = {name: failed[name] for name in names if name in failed}
+            failed[method.name] = str(error)
+    left_out = {method.name: failed[method.name] for method in chosen if method.name in failed}
     if not made:
-        told = " ".join(f"{name}: {why}" for name, why in left_out.items())
-        raise NoUsablePairs(f"No method gave a curve. {told}")
-    found = [made[name] for name in names if name in made]
+        reasons = " ".join(f"{name}: {why}" for name, why in left_out.items())
+        raise NoUsablePairs(f"No method gave a curve. {reasons}")
+    found = [made[method.name] for method in chosen if method.name in made]
     pairs = [(a, b) for i, a in enumerate(found) for b in found[i + 1 :]]
     distances = (measure(a, b, level) for a, b in pairs)
     return MethodComparison(
@@ -144,155 +179,31 @@ def compare(
     )
 
 
-def _names(methods: str | Sequence[str]) -> list[str]:
-    from rankdrift.estimation.curves import curve
-
+def _chosen(methods: str | Sequence[str]) -> list[Method]:
     names = list(dict.fromkeys([methods] if isinstance(methods, str) else methods))
     if not names:
-        raise BadOption(f"No methods were named. There are {', '.join(METHODS)}.")
-    for name in names:
-        if name not in METHODS:
-            try:
-                curve(name)
-            except BadOption:
-                raise BadOption(
-                    f"No method {name!r}.{did_you_mean(name, METHODS)} There are "
-                    f"{', '.join(METHODS)}, and curves such as 'loglog(1,2,5,10)'."
-                ) from None
-    return names
+        raise BadOption(f"No methods were named. There are {', '.join(METHODS.names)}.")
+    return [METHODS.get(name) if name in METHODS else _curve(name) for name in names]
 
 
-def _needs(name: str) -> str | None:
-    """The option that a method cannot do without."""
-    return METHODS[name][2] if name in METHODS else None
+def _curve(name: str) -> Method:
+    try:
+        parse_curve(name)
+    except BadOption:
+        known = str(METHODS.unknown(name)).removesuffix(".")
+        raise BadOption(f"{known}, and curves such as 'loglog(1,2,5,10)'.") from None
+    return curve_method(name)
 
 
-def _check(log: Log, names: Sequence[str], given: Mapping[str, Any]) -> None:
+def _check(chosen: Sequence[Method], inputs: Inputs) -> None:
     """Refuse at once what would fail after the work."""
-    for name in names:
-        needed = _needs(name)
-        if needed and not given[needed]:
-            more = {
-                "features": "Name columns or patterns, such as --features 'f_*', or use em-pairs, "
-                "which needs none.",
-                "randomised": "Name the column that tells which rows were in random order.",
-                "original": "Name the column with the rank before the swap.",
-            }[needed]
-            raise BadOption(f"The method {name!r} needs {needed}. {more}")
-    for column in (given["randomised"], given["original"]):
-        if column and column not in log.engine.columns:
+    for method in chosen:
+        option = method.option
+        if option and not getattr(inputs, option.name):
+            raise BadOption(f"The method {method.name!r} needs {option.name}. {option.advice}")
+    columns = inputs.log.engine.columns
+    for column in (inputs.randomised, inputs.original):
+        if column and column not in columns:
             raise MissingColumns(
-                f"The log has no column {column!r}.{did_you_mean(column, log.engine.columns)}"
+                f"The log has no column {column!r}.{did_you_mean(column, columns)}"
             )
-
-
-@dataclass(frozen=True, eq=False)
-class _Work:
-    """What several methods share is read once."""
-
-    log: Log
-    reference: int
-    features: str | Sequence[str] | None
-    randomised: str | None
-    original: str | None
-    bootstrap: int
-    seed: int
-    progress: Progress | None
-    say: Callable[[str], None] | None
-
-    @cached_property
-    def counts(self) -> Counts:
-        return harvest(self.log, progress=self.progress).pool()
-
-    @cached_property
-    def interventions(self) -> Interventions:
-        from rankdrift.methods.interventions import find_interventions
-
-        return find_interventions(self.log, max_rank=min(SETS, self.log.rules.max_rank))
-
-    def estimate(self, name: str) -> Estimate:
-        if self.say:
-            self.say(f"{name}: {METHODS[name][1] if name in METHODS else 'a curve'} …")
-        kind = METHODS[name][0] if name in METHODS else "drift"
-        if kind == "drift":
-            return self._drift(name)
-        if name == "em":
-            return self._em()
-        curve = self._baseline(name)
-        return Estimate(name, kind, curve, by_bucket=curve.deviations)
-
-    def _drift(self, name: str) -> Estimate:
-        from rankdrift.estimation import estimate
-
-        curve = estimate(self.counts, curve=name, reference=self.reference)
-        return Estimate(name, "drift", curve, by_bucket=_jackknife(self.counts, curve))
-
-    def _em(self) -> Estimate:
-        from rankdrift.methods.em_features import bucket_weights, regression_em
-        from rankdrift.ranking.matrix_reading import read_matrix
-
-        assert self.features is not None
-        matrix = read_matrix(self.log, features=self.features, say=self.say)
-        curve = regression_em(
-            matrix, reference=self.reference, bootstrap=self.bootstrap, seed=self.seed,
-            say=self.say,
-        )  # fmt: skip
-        if not self.bootstrap:
-            return Estimate("em", "em", curve)
-        weights = bucket_weights(self.bootstrap, self.counts.buckets, self.seed)
-        return Estimate("em", "em", curve, drawn=curve.deviations, weights=weights)
-
-    def _baseline(self, name: str) -> Propensities:
-        from rankdrift.methods import click_rates, collected, em_pairs, experiments
-        from rankdrift.methods import intervention_harvesting as harvested
-
-        if name == "ctr":
-            return click_rates.ctr(collected.tally(self.log), reference=self.reference)
-        if name == "experiment":
-            rows = collected.tally(self.log, randomised=self.randomised)
-            return experiments.experiment(rows, reference=self.reference)
-        if name == "swaps":
-            assert self.original is not None
-            return experiments.swaps(
-                self.log, original=self.original, randomised=self.randomised,
-                reference=self.reference,
-            )  # fmt: skip
-        if name == "em-pairs":
-            pairs = collected.clicked_pairs(self.log, max_rank=self.log.rules.max_rank)
-            return em_pairs.em(pairs, reference=self.reference)
-        method = {
-            "all-pairs": harvested.all_pairs,
-            "pivot-one": harvested.pivot_one,
-            "adjacent-chain": harvested.adjacent_chain,
-        }[name]
-        return method(self.interventions, reference=self.reference)
-
-
-def _jackknife(counts: Counts, whole: Propensities) -> Floats | None:
-    """(R, G): deviations by bucket, from estimates without each; None where one has no estimate."""
-    from rankdrift.estimation import estimate
-
-    moves = np.zeros((counts.buckets, len(whole.ranks)))
-    held = np.concatenate([counts.pairs.bucket, counts.rank_pairs.bucket])
-    used = np.unique(held)
-    for bucket in used.tolist():
-        rest = replace(
-            counts,
-            pairs=counts.pairs.take(counts.pairs.bucket != bucket),
-            rank_pairs=counts.rank_pairs.take(counts.rank_pairs.bucket != bucket),
-            options={**counts.options, "restrict": {"without_bucket": bucket}},
-        )
-        try:
-            curve = estimate(
-                rest, curve=str(whole.provenance["curve"]), reference=whole.reference,
-                errors="model",
-            )  # fmt: skip
-        except RankdriftError:
-            return None
-        shared = np.isin(whole.ranks, curve.ranks)
-        there = np.searchsorted(curve.ranks, whole.ranks[shared])
-        moves[bucket, shared] = curve.log_p[there] - whole.log_p[shared]
-    n = len(used)
-    off = np.zeros_like(moves)
-    off[used] = moves[used] - moves[used].mean(axis=0)
-    return np.asarray(np.sqrt((n - 1) / n) * off.T)

@@ -1,20 +1,18 @@
-"""Two estimates of one curve that differ: how far, how surely, and what that usually means; and
-curves of segments, which may."""
+"""How far two estimates of one curve are apart, how surely, and what that usually means."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdrift.core.rank_blocks import block_weights
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Bools, Floats, Indices
+from rankdrift.core.verdicts import Agreement
 from rankdrift.core.words import ranges
 from rankdrift.diagnosis.agreement import percent_above
-from rankdrift.propensities.intervals import t_quantile
-from rankdrift.propensities.propensities import Propensities
+from rankdrift.methods.method import Estimate, Kind
+from rankdrift.propensities.intervals import simultaneous_quantile, t_quantile
 
-AGREE, DIFFER, UNSURE = "agree", "differ", "cannot tell"
 THIN = (
     "There is no rank but the reference at which both have enough clicks: add days, or compare "
     "fewer ranks (--max-rank)."
@@ -22,21 +20,27 @@ THIN = (
 # Where the mean difference is not known better than to this factor, agreement says little.
 TOO_WIDE = np.log(1.2)
 
-DRIFT = ("drift", "all-pairs", "pivot-one", "adjacent-chain")
-# Methods that take a pair's relevance to be the same wherever it is shown.
-SAME_RELEVANCE = {*DRIFT, "em-pairs"}
-
 
 @dataclass(frozen=True)
 class Distance:
-    """How far `first` is above `second`, relative to one rank, over the ranks that both support; if
-    that is the reference alone, over those that both have, and without an interval.
+    """How far the curve `first` is above the curve `second`, relative to one rank.
 
-    mean_percent, low, high: the mean over ranks of log p, weighted by clicks, as a percentage, with
-    its interval (None where no joint error is known); max_percent at max_rank: the largest
-    difference of one rank. differs_at: blocks of ranks where the band of all blocks' differences
-    excludes 0. They differ if there are such blocks or if the mean is not 0, each at half the risk;
-    they agree if the mean may be 0 and is known to 20%.
+    Over the ranks that both support; if that is the reference alone, over those that both have, and
+    without an interval.
+
+    Attributes
+    ----------
+    first, second : names of the methods.
+    relative_to : the rank whose propensity is 1 in both.
+    ranks : those compared, in words.
+    mean_percent, low, high : the mean over ranks of the difference of log p, weighted by clicks, as
+        a percentage, with its interval; None where no joint error is known.
+    max_percent, max_rank : the largest difference of one rank, and which.
+    verdict : they "differ" if there are blocks in `differs_at` or if the mean is not 0, each at
+        half the risk; they "agree" if the mean may be 0 and is known to 20%; else one "cannot
+        tell".
+    differs_at : blocks of ranks where the band of all blocks' differences excludes 0, in words.
+    meaning : what that usually means.
     """
 
     first: str
@@ -48,32 +52,20 @@ class Distance:
     high: float | None
     max_percent: float
     max_rank: int
-    verdict: str
+    verdict: Agreement
     differs_at: str
     meaning: str
 
     def to_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
-
-
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """A curve by name, the kind of its method, and how it moves with the data.
-
-    by_bucket (R, G): deviations whose column g belongs to bucket g of queries; drawn (R, S): those
-    of a bootstrap whose sample s weighted buckets by weights (S, G). Either or both may be None.
-    """
-
-    name: str
-    kind: str
-    curve: Propensities
-    by_bucket: Floats | None = None
-    drawn: Floats | None = None
-    weights: Floats | None = None
+        """As plain values."""
+        return {**vars(self), "verdict": self.verdict.value}
 
 
 def measure(a: Estimate, b: Estimate, level: float) -> Distance | None:
-    """None where they have no two ranks in common."""
+    """How far `a` is above `b`, with intervals at `level` that know of the clicks both rest on.
+
+    None where they have no two ranks in common.
+    """
     shared = np.intersect1d(a.curve.ranks[_known(a)], b.curve.ranks[_known(b)])
     thin = len(shared) < 2
     if thin:
@@ -91,10 +83,10 @@ def measure(a: Estimate, b: Estimate, level: float) -> Distance | None:
     mean = float(weight @ apart)
     worst = int(np.abs(apart).argmax())
     low = high = None
-    verdict, differs = UNSURE, ""
-    together = None if thin else _together(a, b, in_a, in_b, place)
-    if together is not None:
-        deviations, df = together
+    verdict, differs = Agreement.CANNOT_TELL, ""
+    joint = None if thin else _joint_deviations(a, b, in_a, in_b, place)
+    if joint is not None:
+        deviations, df = joint
         error = float(np.sqrt(((weight @ deviations) ** 2).sum()))
         reach = t_quantile(level, df) * error
         low, high = percent_above(mean - reach), percent_above(mean + reach)
@@ -103,24 +95,33 @@ def measure(a: Estimate, b: Estimate, level: float) -> Distance | None:
         outside = _outside(block @ apart, block @ deviations, half, df)
         differs = "; ".join(ranges(shared[of > 0].tolist()) for of in block[outside])
         if outside.any() or abs(mean) > t_quantile(half, df) * error:
-            verdict = DIFFER
+            verdict = Agreement.DIFFER
         elif abs(mean) <= reach <= TOO_WIDE:
-            verdict = AGREE
+            verdict = Agreement.AGREE
     return Distance(
-        a.name, b.name, unit, ranges(shared.tolist()), percent_above(mean), low, high,
-        percent_above(float(apart[worst])), int(shared[worst]), verdict, differs,
-        THIN if thin else meaning(a, b, mean, verdict),
-    )  # fmt: skip
+        first=a.name,
+        second=b.name,
+        relative_to=unit,
+        ranks=ranges(shared.tolist()),
+        mean_percent=percent_above(mean),
+        low=low,
+        high=high,
+        max_percent=percent_above(float(apart[worst])),
+        max_rank=int(shared[worst]),
+        verdict=verdict,
+        differs_at=differs,
+        meaning=THIN if thin else meaning(a, b, mean, verdict),
+    )
 
 
-def _known(estimate: Estimate) -> NDArray[np.bool_]:
+def _known(estimate: Estimate) -> Bools:
+    """(R,): supported, or the reference."""
     curve = estimate.curve
     return np.asarray(curve.supported | (curve.ranks == curve.reference))
 
 
-def _outside(apart: Floats, deviations: Floats, level: float, df: float) -> NDArray[np.bool_]:
-    from rankdrift.propensities.intervals import simultaneous_quantile
-
+def _outside(apart: Floats, deviations: Floats, level: float, df: float) -> Bools:
+    """(B,): whether the band of all differences at once excludes 0."""
     error = np.sqrt((deviations**2).sum(axis=1))
     if not error.any():
         return np.zeros(len(apart), bool)
@@ -128,8 +129,8 @@ def _outside(apart: Floats, deviations: Floats, level: float, df: float) -> NDAr
     return np.asarray(np.abs(apart) > reach * error + 1e-12)
 
 
-def _together(
-    a: Estimate, b: Estimate, in_a: NDArray[np.intp], in_b: NDArray[np.intp], place: int
+def _joint_deviations(
+    a: Estimate, b: Estimate, in_a: Indices, in_b: Indices, place: int
 ) -> tuple[Floats, float] | None:
     """Deviations of the difference at the shared ranks, relative to the unit, and df.
 
@@ -138,7 +139,7 @@ def _together(
     df = min(a.curve.df, b.curve.df)
     if a.by_bucket is not None and b.by_bucket is not None:
         off = a.by_bucket[in_a] - b.by_bucket[in_b]
-    elif (drawn := _drawn(a, b)) is not None:
+    elif (drawn := _of_one_bootstrap(a, b)) is not None:
         off = drawn[0][in_a] - drawn[1][in_b]
     elif "none" in (a.curve.errors, b.curve.errors):
         return None
@@ -147,7 +148,7 @@ def _together(
     return off - off[place], df
 
 
-def _drawn(a: Estimate, b: Estimate) -> tuple[Floats, Floats] | None:
+def _of_one_bootstrap(a: Estimate, b: Estimate) -> tuple[Floats, Floats] | None:
     """Both as samples of one bootstrap; that of a jackknife follows from its buckets."""
     weights = a.weights if a.weights is not None else b.weights
     if weights is None:
@@ -165,39 +166,34 @@ def _drawn(a: Estimate, b: Estimate) -> tuple[Floats, Floats] | None:
     return found[0], found[1]
 
 
-# -- segments --------------------------------------------------------------------------------------
-
-
 # -- in words --------------------------------------------------------------------------------------
 
-_ORDER = ("experiment", *DRIFT, "em", "em-pairs", "ctr")
 
-
-def meaning(a: Estimate, b: Estimate, mean: float, verdict: str) -> str:
+def meaning(a: Estimate, b: Estimate, mean: float, verdict: Agreement) -> str:
     """What it usually means that `a` is `mean` (of log p) above `b`, or that they agree."""
-    if _ORDER.index(a.kind) > _ORDER.index(b.kind):
+    if a.kind.place > b.kind.place:
         a, b, mean = b, a, -mean
-    if verdict == UNSURE:
+    if verdict == Agreement.CANNOT_TELL:
         return _unsure(a, b)
-    if b.kind == "ctr":
+    if b.kind == Kind.CLICK_RATES:
         return _against_ctr(a, mean, verdict)
-    if verdict == AGREE:
-        if {a.kind, b.kind} <= SAME_RELEVANCE:
+    if verdict == Agreement.AGREE:
+        if a.kind.same_relevance and b.kind.same_relevance:
             return "They share an assumption, so this is one witness heard twice."
         return "They assume different things, so agreement speaks for both."
-    if a.kind == "experiment":
+    if a.kind == Kind.EXPERIMENT:
         return (
             f"The experiment assumes least. Trust it where its slice is like the rest of the "
             f"traffic; then what {b.name} assumes does not hold here."
         )
-    if b.kind == "em-pairs":
+    if b.kind == Kind.PAIRS:
         return (
             f"{b.name} fits a relevance to the few clicks of every pair and comes out too flat "
             "unless pairs were shown many times. It says little here."
         )
-    if b.kind == "em":
+    if b.kind == Kind.FEATURES:
         return _against_em(a, b, mean)
-    if {a.kind, b.kind} == {"drift"}:
+    if a.kind == b.kind == Kind.DRIFT:
         return (
             "Same clicks, another shape: the knots of the one may not follow what the other shows "
             "rank by rank. Try --curve auto, or a periodic part."
@@ -222,8 +218,8 @@ def _unsure(a: Estimate, b: Estimate) -> str:
     )
 
 
-def _against_ctr(a: Estimate, mean: float, verdict: str) -> str:
-    if verdict == AGREE:
+def _against_ctr(a: Estimate, mean: float, verdict: Agreement) -> str:
+    if verdict == Agreement.AGREE:
         return (
             f"{a.name} is no different from plain click rates: either results are as relevant at "
             f"every rank (as if in random order), or {a.name} did not take relevance out."

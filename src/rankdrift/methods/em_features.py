@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NoUsablePairs
-from rankdrift.core.types import Floats, Indices
+from rankdrift.core.types import Bools, Floats, Indices, Ranks
 from rankdrift.counts.counts import BUCKETS
-from rankdrift.methods.assembled import About, Evidence, finish, place_of
 from rankdrift.methods.click_rates import NO_CLICKS
-from rankdrift.methods.strata import not_converged, solve_factor
+from rankdrift.methods.making_propensities import About, Evidence, by_deviations, place_of
+from rankdrift.methods.rank_times_stratum import not_converged, solve_factor
 from rankdrift.propensities.propensities import ENOUGH_CLICKS, Propensities
 from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.ranker import library
@@ -52,11 +52,17 @@ class Options:
         """For LightGBM; the same trees in every run. The curvature of a leaf is what its rows tell
         of z, in clicks."""
         return {
-            "objective": "none", "metric": "none", "num_leaves": self.leaves,
-            "learning_rate": self.learning_rate, "seed": self.seed, "deterministic": True,
-            "force_row_wise": True, "verbosity": -1, "num_threads": self.threads or 0,
+            "objective": "none",
+            "metric": "none",
+            "num_leaves": self.leaves,
+            "learning_rate": self.learning_rate,
+            "seed": self.seed,
+            "deterministic": True,
+            "force_row_wise": True,
+            "verbosity": -1,
+            "num_threads": self.threads or 0,
             "min_sum_hessian_in_leaf": ENOUGH_CLICKS,
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +70,7 @@ class _Rows:
     """Rows as EM sees them: rank (N,) index into the ranks in use, click (N,), bucket (N,)."""
 
     rank: Indices
-    click: NDArray[np.bool_]
+    click: Bools
     bucket: Indices
     ranks: int
 
@@ -92,20 +98,41 @@ def regression_em(
     threads: int | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Propensities:
-    """Propensities by regression EM, from rows with features (`rankdrift.read_matrix`).
+    """Propensities by regression EM: relevance is a function of features, learnt by trees.
 
-    Starts at the click rates by rank; each round boosts `trees` trees; stops when log p has less
-    than `tolerance` to go, and raises NotConverged, with what there was, after `rounds`. Too few
+    It assumes that features tell all that relevance and rank have in common. Starts at the click
+    rates by rank, and alternates between relevance for given p and p for given relevance. Too few
     trees leave relevance to the rank, and the curve is too steep; too many take chance for
-    relevance, and it is too flat. Intervals come from `bootstrap` refits with queries reweighted,
-    from where the estimate is: each costs a few rounds; 0 gives none. `say` is told the memory
-    needed before it is taken.
+    relevance, and it is too flat.
+
+    Parameters
+    ----------
+    matrix : rows with features, from `rankdrift.read_matrix`.
+    reference : the rank whose propensity is 1.
+    trees, leaves, learning_rate : LightGBM's trees a round, leaves a tree, and what of each counts.
+    rounds : at most.
+    tolerance : stops when log p has less than this to go, root of the mean square over clicks.
+    bootstrap : refits with queries reweighted, for the intervals, from where the estimate is: each
+        costs a few rounds; 0 gives no intervals.
+    seed : of the bootstrap, and of LightGBM.
+    threads : of LightGBM; by default one for few rows, else all.
+    say : called with lines of text: the memory needed before it is taken, and how it went.
+
+    Returns
+    -------
+    Propensities
+        Its `provenance["path"]` has the log-likelihood by round.
+
+    Raises
+    ------
+    NotConverged
+        After `rounds`, with what there was.
     """
     threads = threads or (1 if len(matrix) < _FEW_ROWS else None)
     options = Options(trees, leaves, learning_rate, rounds, tolerance, seed, threads)
     _check(options, bootstrap)
     lgb = library("lightgbm")
-    rows, keep, about, evidence, inside = _look(matrix, reference)
+    rows, keep, about, evidence, inside = _clicked_ranks(matrix, reference)
     if say:
         say(
             f"{len(rows.rank):,} rows with {len(matrix.features)} features: training takes about "
@@ -117,18 +144,26 @@ def regression_em(
     ranks = np.flatnonzero(keep).astype(np.int32) + 1
     place = place_of(reference, ranks, about.gaps)
     fit = _alternate(lgb, data, rows, np.log(clicks / shown), ones, place, options)
-    told = {
-        **about.provenance, "start": "click rates by rank", "trees": trees, "leaves": leaves,
-        "learning_rate": learning_rate, "tolerance": tolerance, "rounds": len(fit.path),
-        "seed": seed, "path": list(fit.path), "change": fit.ahead, "bootstrap": bootstrap,
-    }  # fmt: skip
+    provenance = {
+        **about.provenance,
+        "start": "click rates by rank",
+        "trees": trees,
+        "leaves": leaves,
+        "learning_rate": learning_rate,
+        "tolerance": tolerance,
+        "rounds": len(fit.path),
+        "seed": seed,
+        "path": list(fit.path),
+        "change": fit.ahead,
+        "bootstrap": bootstrap,
+    }
     if say:
         say(
             f"From the click rates by rank in {len(fit.path)} rounds of {trees} trees: the log "
             f"likelihood went from {fit.path[0]:,.1f} to {fit.path[-1]:,.1f}, and p has "
             f"{fit.ahead:.2%} to go."
         )
-    about = replace(about, log_likelihood=fit.path[-1], provenance=told)
+    about = replace(about, log_likelihood=fit.path[-1], provenance=provenance)
     drawn = np.empty((bootstrap, len(ranks)))
     for sample, weight in enumerate(bucket_weights(bootstrap, evidence.clicks.shape[0], seed)):
         by_row = weight[rows.bucket].astype(np.float32)
@@ -137,11 +172,15 @@ def regression_em(
             say(f"{sample + 1} of {bootstrap} refits for the intervals are done.")
     drawn -= drawn[:, [place]]
     off = drawn - drawn.mean(axis=0) if bootstrap else np.zeros((1, len(ranks)))
-    return finish(
-        ranks, fit.log_p - fit.log_p[place], off.T / np.sqrt(max(bootstrap - 1, 1)),
-        evidence.at(keep), about, errors="bootstrap" if bootstrap else "none",
+    return by_deviations(
+        ranks,
+        fit.log_p - fit.log_p[place],
+        off.T / np.sqrt(max(bootstrap - 1, 1)),
+        evidence.at(keep),
+        about,
+        errors="bootstrap" if bootstrap else "none",
         df=float(bootstrap - 1) if bootstrap else np.inf,
-    )  # fmt: skip
+    )
 
 
 def bucket_weights(samples: int, buckets: int, seed: int) -> Floats:
@@ -184,8 +223,9 @@ def _alternate(
     raise not_converged(
         f"Propensities still had {ahead:.2%} to go after {options.rounds} rounds of EM "
         f"(tolerance {options.tolerance:.2%}): allow more rounds, or a larger tolerance.",
-        log_p - log_p[place], path,
-    )  # fmt: skip
+        log_p - log_p[place],
+        path,
+    )
 
 
 def _boost(
@@ -230,9 +270,8 @@ def _boost(
     return np.asarray(np.clip(expit(kept[0].astype(np.float64) + level), 1e-9, 1 - 1e-9))
 
 
-def _look(
-    matrix: Matrix, reference: int
-) -> tuple[_Rows, NDArray[np.bool_], About, Evidence, NDArray[np.bool_]]:
+def _clicked_ranks(matrix: Matrix, reference: int) -> tuple[_Rows, Bools, About, Evidence, Bools]:
+    """The rows at ranks with clicks, which ranks and rows those are, and what there is to say."""
     size = int(matrix.rank.max())
     bucket = (matrix.query_keys >> np.uint64(52)).astype(np.intp)[matrix.query] % BUCKETS
     clicks = np.zeros((BUCKETS, size), np.int64)
@@ -253,9 +292,12 @@ def _look(
     _refuse_ranks(matrix)
     rows = _Rows(rank, matrix.click[inside], bucket[inside], int(keep.sum()))
     about = About(
-        "regression EM", reference, parameters=None, gaps=gaps,
+        "regression EM",
+        reference,
+        parameters=None,
+        gaps=gaps,
         provenance={"features": list(matrix.names), "rows": len(rank), **matrix.source},
-    )  # fmt: skip
+    )
     return rows, keep, about, Evidence(shown, clicks), inside
 
 
@@ -275,9 +317,8 @@ def _refuse_ranks(matrix: Matrix) -> None:
     for any p with a z to match."""
     some = slice(0, _FEW_ROWS)
     for place, feature in enumerate(matrix.features):
-        if _tells(matrix.x[some, place], matrix.rank[some]) and _tells(
-            matrix.x[:, place], matrix.rank
-        ):
+        few, values = matrix.x[some, place], matrix.x[:, place]
+        if _tells(few, matrix.rank[some]) and _tells(values, matrix.rank):
             raise BadOption(
                 f"The feature {feature.name!r} tells the rank of every result, so nobody can say "
                 "what of a click is due to the one and what to the other. Leave it out, or add "
@@ -285,7 +326,8 @@ def _refuse_ranks(matrix: Matrix) -> None:
             )
 
 
-def _tells(values: NDArray[np.float32], rank: NDArray[np.int32]) -> bool:
+def _tells(values: NDArray[np.float32], rank: Ranks) -> bool:
+    """Do these values (N,) tell the rank (N,)?"""
     known, value = np.unique(values, return_inverse=True)
     low, high = np.full(len(known), rank.max()), np.zeros(len(known), np.int32)
     np.minimum.at(low, value, rank)
@@ -294,13 +336,15 @@ def _tells(values: NDArray[np.float32], rank: NDArray[np.int32]) -> bool:
     return bool(few and (low == high).all() and low.min() < low.max())
 
 
-def _dataset(lgb: Any, matrix: Matrix, inside: NDArray[np.bool_], options: Options) -> Any:
+def _dataset(lgb: Any, matrix: Matrix, inside: Bools, options: Options) -> Any:
     x = matrix.x if inside.all() else matrix.x[inside]
     words = [i for i, feature in enumerate(matrix.features) if feature.is_category]
     data = lgb.Dataset(
-        x, label=np.zeros(len(x), np.float32), categorical_feature=words,
+        x,
+        label=np.zeros(len(x), np.float32),
+        categorical_feature=words,
         params={**options.params(), "num_threads": options.threads or 0},
-    )  # fmt: skip
+    )
     return data.construct()
 
 

@@ -16,25 +16,32 @@ from rankdrift.core.errors import (
 from rankdrift.core.words import ranges
 from rankdrift.counts.connection import connect
 from rankdrift.counts.counts import BUCKETS
-from rankdrift.harvesting.pairs import bucket_sql
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
-from rankdrift.log.sql import rows as row_steps
 from rankdrift.log.sql import values as reading
 from rankdrift.log.sql.plan import Planner, Step
-from rankdrift.methods.assembled import About, Evidence, assemble
 from rankdrift.methods.click_rates import rates
-from rankdrift.methods.collected import Tally, collect, says_yes
-from rankdrift.methods.strata import Strata, jackknife_buckets, maximise
+from rankdrift.methods.making_propensities import About, Evidence, by_jackknife
+from rankdrift.methods.rank_times_stratum import Strata, jackknife_buckets, maximise
+from rankdrift.methods.tallies import Tally, clicks_by_rank, collect, says_yes
 from rankdrift.propensities.propensities import Propensities
 
 
 def experiment(randomised: Tally, *, reference: int = 1) -> Propensities:
-    """Clicks per impression by rank among randomised rows (`tally(log, randomised=column)`).
+    """Propensities from rows whose order was drawn at random: their clicks per impression by rank.
 
-    Where the order of results was drawn at random, every rank shows the same relevance on average,
-    and the ratio of two ranks' click rates is the ratio of their propensities. Errors come from
-    leaving out buckets of queries.
+    There every rank shows the same relevance on average, and the ratio of two ranks' click rates is
+    the ratio of their propensities. Errors come from leaving out buckets of queries.
+
+    Parameters
+    ----------
+    randomised : impressions and clicks of those rows, `tally(log, randomised=column)`.
+    reference : the rank whose propensity is 1.
+
+    Returns
+    -------
+    Propensities
+        Whose `pairs` are impressions. Ranks with clicks in fewer than two buckets are in `gaps`.
     """
     if not randomised.impressions.any():
         raise NoUsablePairs(
@@ -56,11 +63,26 @@ def swaps(
 ) -> Propensities:
     """Propensities from docs moved between ranks at random (Joachims et al., WSDM 2017).
 
-    `original` is the column with the rank that a doc had before it was swapped, counted like the
-    rank itself. Docs of one original rank are alike on average wherever they were shown, so
+    Docs of one original rank are alike on average wherever they were shown, so
     P(click) = p_rank r_original; every swap counts, in both directions and whatever share of docs
-    was swapped. `randomised` tells the rows of the experiment, swapped or not; by default all.
-    `between` keeps two ranks only.
+    was swapped. Errors come from leaving out buckets of queries.
+
+    Parameters
+    ----------
+    log : from `read_log`.
+    original : the column with the rank that a doc had before it was swapped, counted like the rank
+        itself.
+    randomised : the column that tells the rows of the experiment, swapped or not; by default all
+        are.
+    between : keep two ranks only.
+    reference : the rank whose propensity is 1.
+    buckets : of queries, to tell the errors.
+    progress : called with the name of each step and the share of it that is done, 0 to 1.
+
+    Returns
+    -------
+    Propensities
+        Ranks that no swap with clicks on both sides compares with the reference are in `gaps`.
     """
     data = _swapped(log, original, randomised, between, buckets, progress)
     if (data.ranks[data.rank] == data.stratum + 1).all():  # strata are numbered by original rank
@@ -92,7 +114,7 @@ def swaps(
         "swaps", reference, fit.log_likelihood, len(block) - 1, gaps, {"original": original}
     )
     evidence = Evidence(chosen.appearances(), chosen.clicks_by_bucket())
-    return assemble(chosen.ranks, fit.log_p, jackknife_buckets(chosen, fit), evidence, about)
+    return by_jackknife(chosen.ranks, fit.log_p, jackknife_buckets(chosen, fit), evidence, about)
 
 
 def _swapped(
@@ -123,22 +145,7 @@ def _swapped(
         keep += f" AND rank IN ({both}) AND rd_original IN ({both})"
 
     def steps(p: Planner) -> list[Step]:
-        names = ", ".join(p.queries)
-        return [
-            *row_steps.steps(p)[:-1],
-            Step(
-                "by_query",
-                f"SELECT {names}, rd_original, rank, count(*) AS n,"
-                " sum(CASE WHEN click > 0 THEN 1 ELSE 0 END) AS c\n"
-                f"FROM rows_shown WHERE ok{keep} GROUP BY {names}, rd_original, rank",
-            ),
-            Step(
-                "result",
-                f"SELECT {bucket_sql(p)} AS bucket, rd_original AS original, rank,"
-                " sum(n) AS n, sum(c) AS c\n"
-                f"FROM by_query GROUP BY {bucket_sql(p)}, rd_original, rank",
-            ),
-        ]
+        return clicks_by_rank(p, keep, "rd_original")
 
     found = collect(log, steps, buckets=buckets, carry=carry, progress=progress)
     if not found["c"].any():
@@ -149,6 +156,11 @@ def _swapped(
     ranks, rank = np.unique(found["rank"].astype(np.int32), return_inverse=True)
     clicks = found["c"].astype(float)
     return Strata(
-        ranks, found["original"].astype(np.intp) - 1, rank, found["bucket"].astype(np.intp), clicks,
-        found["n"].astype(float) - clicks, buckets,
-    )  # fmt: skip
+        ranks,
+        found["rd_original"].astype(np.intp) - 1,
+        rank,
+        found["bucket"].astype(np.intp),
+        clicks,
+        found["n"].astype(float) - clicks,
+        buckets,
+    )

@@ -3,18 +3,15 @@
 Agarwal et al., "Estimating Position Bias without Intrusive Interventions", WSDM 2019.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NotIdentified
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Bools, Floats
 from rankdrift.core.words import ranges
 from rankdrift.counts.connection import connect
-from rankdrift.methods.assembled import About, Evidence, assemble, place_of
 from rankdrift.methods.interventions import Interventions
-from rankdrift.methods.strata import Strata, jackknife_buckets, maximise
+from rankdrift.methods.making_propensities import About, Evidence, by_jackknife, place_of
+from rankdrift.methods.rank_times_stratum import Strata, jackknife_buckets, maximise
 from rankdrift.propensities.propensities import Propensities
 
 NEVER = "no pair was shown both there and at {}"
@@ -22,9 +19,20 @@ ONE_SIDE = "pairs shown both there and at {} were clicked in fewer than two buck
 
 
 def all_pairs(found: Interventions, *, reference: int = 1) -> Propensities:
-    """Every set at once: P(click at k in the set of k and k') = p_k r_kk', maximum likelihood.
+    """Propensities from all interventional sets at once, by maximum likelihood (AllPairs).
 
-    Each two ranks have a relevance of their own. Errors come from leaving out buckets of queries.
+    P(click at k in the set of k and k') = p_k r_kk': each two ranks have a relevance of their own.
+    Errors come from leaving out buckets of queries.
+
+    Parameters
+    ----------
+    found : the sets, from `find_interventions`, with pairs that got no click.
+    reference : the rank whose propensity is 1.
+
+    Returns
+    -------
+    Propensities
+        Ranks that nothing connects to the reference are in `gaps`.
     """
     if not found.unclicked:
         raise BadOption(
@@ -50,14 +58,18 @@ def all_pairs(found: Interventions, *, reference: int = 1) -> Propensities:
     data = _strata(found, keep)
     fit = maximise(data, _start(found, keep))
     about = About(
-        "AllPairs", reference, fit.log_likelihood, len(block) - 1, gaps,
+        "AllPairs",
+        reference,
+        fit.log_likelihood,
+        len(block) - 1,
+        gaps,
         {"sets": data.n_strata, "path": list(fit.path)},
-    )  # fmt: skip
+    )
     evidence = Evidence(found.shown.sum(axis=0), found.clicked).at(keep)
-    return assemble(data.ranks, fit.log_p, jackknife_buckets(data, fit), evidence, about)
+    return by_jackknife(data.ranks, fit.log_p, jackknife_buckets(data, fit), evidence, about)
 
 
-def _strata(found: Interventions, keep: NDArray[np.bool_]) -> Strata:
+def _strata(found: Interventions, keep: Bools) -> Strata:
     """A stratum for each two ranks."""
     at = np.ix_(np.arange(found.buckets), keep, keep)
     clicks, pairs = found.clicks[at], found.pairs[at]
@@ -71,7 +83,7 @@ def _strata(found: Interventions, keep: NDArray[np.bool_]) -> Strata:
     return Strata(found.ranks[keep], stratum, rank, bucket, won, missed, found.buckets)
 
 
-def _start(found: Interventions, keep: NDArray[np.bool_]) -> Floats:
+def _start(found: Interventions, keep: Bools) -> Floats:
     """Each rank's share of the clicks of its sets."""
     total = found.clicks.sum(axis=0)[np.ix_(keep, keep)]
     return np.asarray(np.log((total.sum(axis=1) + 0.5) / (total.sum(axis=0) + 0.5)))
@@ -84,30 +96,55 @@ def _alone(found: Interventions, rank: int) -> str:
 
 
 def pivot_one(found: Interventions, *, reference: int = 1) -> Propensities:
-    """p_k / p_1 from the set of k and 1 alone: clicks at k over clicks at 1, for the same pairs.
+    """Propensities from the sets with the reference alone (PivotOne).
 
-    `reference` is the pivot.
+    p_k / p_1 is clicks at k over clicks at 1, for the pairs shown at both; pairs without clicks do
+    not matter. Errors come from leaving out buckets of queries.
+
+    Parameters
+    ----------
+    found : the interventional sets, from `find_interventions`.
+    reference : the pivot, the rank whose propensity is 1.
+
+    Returns
+    -------
+    Propensities
+        Ranks whose set with the pivot has clicks in fewer than two buckets on a side are in `gaps`.
     """
     place = place_of(reference, found.ranks, {})
     here, there = found.clicks[:, :, place], found.clicks[:, place, :]
     met = found.pairs[:, :, place].sum(axis=0) > 0
     met[place] = True
-    log_p, moves, enough = _ratios(here, there)
-    enough[place], log_p[place], moves[:, place] = True, 0.0, 0.0
+    log_p, influence, enough = _ratios(here, there)
+    enough[place], log_p[place], influence[:, place] = True, 0.0, 0.0
     gaps = {
         rank: ONE_SIDE.format(reference) if met[rank - 1] else NEVER.format(reference)
         for rank in found.ranks[~enough].tolist()
     }
     clicks = np.minimum(here, there)  # on the thinner side of each set
     clicks[:, place] = found.clicked[:, place]
-    return _assemble(found, log_p, moves, clicks, enough, gaps, "PivotOne", reference)
+    return _propensities(found, log_p, influence, clicks, enough, gaps, "PivotOne", reference)
 
 
 def adjacent_chain(found: Interventions, *, reference: int = 1) -> Propensities:
-    """p_k / p_1 as a product of ratios of neighbours, each from the set of k and k + 1 alone."""
+    """Propensities as products of ratios of neighbours (AdjacentChain).
+
+    Each ratio is from the set of k and k + 1 alone; pairs without clicks do not matter. Errors come
+    from leaving out buckets of queries.
+
+    Parameters
+    ----------
+    found : the interventional sets, from `find_interventions`.
+    reference : the rank whose propensity is 1.
+
+    Returns
+    -------
+    Propensities
+        Ranks beyond the first broken link on either side of the reference are in `gaps`.
+    """
     at = np.arange(len(found.ranks) - 1)
     here, there = found.clicks[:, at + 1, at], found.clicks[:, at, at + 1]
-    links, link_moves, enough = _ratios(here, there)
+    links, link_influence, enough = _ratios(here, there)
     broken = np.flatnonzero(~enough) + 1  # the link below rank `broken` is missing
     place = place_of(reference, found.ranks, {})
     above, below = broken[broken <= place], broken[broken > place]
@@ -115,14 +152,14 @@ def adjacent_chain(found: Interventions, *, reference: int = 1) -> Propensities:
     last = int(below.min(initial=len(found.ranks)))
     keep = (np.arange(len(found.ranks)) >= first) & (np.arange(len(found.ranks)) < last)
     log_p = np.concatenate([[0.0], np.cumsum(np.where(enough, links, 0.0))])
-    moves = np.zeros((found.buckets, len(found.ranks)))
-    moves[:, 1:] = np.cumsum(np.where(enough, link_moves, 0.0), axis=1)
+    influence = np.zeros((found.buckets, len(found.ranks)))
+    influence[:, 1:] = np.cumsum(np.where(enough, link_influence, 0.0), axis=1)
     breaks = [rank for rank in (first, last) if 0 < rank < len(found.ranks)]
     why = "the chain is broken between " + " and ".join(f"{r} and {r + 1}" for r in breaks)
     gaps = dict.fromkeys(found.ranks[~keep].tolist(), why)
     clicks = _weakest(np.minimum(here, there), place)
     clicks[:, place] = found.clicked[:, place]
-    return _assemble(found, log_p, moves, clicks, keep, gaps, "AdjacentChain", reference)
+    return _propensities(found, log_p, influence, clicks, keep, gaps, "AdjacentChain", reference)
 
 
 def _weakest(links: Floats, place: int) -> Floats:
@@ -133,9 +170,9 @@ def _weakest(links: Floats, place: int) -> Floats:
     return links[:, [*up, min(place, len(total) - 1), *down]]
 
 
-def _ratios(here: Floats, there: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """log of Σ here / Σ there (K,), its moves (G, K) without each bucket, and where both have
-    clicks in two buckets or more. here, there (G, K)."""
+def _ratios(here: Floats, there: Floats) -> tuple[Floats, Floats, Bools]:
+    """log of Σ here / Σ there (K,), how far it moves without each bucket (G, K), and where both
+    sides have clicks in two buckets or more. here, there (G, K)."""
     enough = ((here > 0).sum(axis=0) > 1) & ((there > 0).sum(axis=0) > 1)
     total = [np.where(enough, side.sum(axis=0), 1.0) for side in (here, there)]
     rest = [
@@ -145,23 +182,23 @@ def _ratios(here: Floats, there: Floats) -> tuple[Floats, Floats, NDArray[np.boo
     return log, np.log(rest[0] / rest[1]) - log, enough
 
 
-def _assemble(
+def _propensities(
     found: Interventions,
     log_p: Floats,
-    moves: Floats,
+    influence: Floats,
     clicks: Floats,
-    keep: NDArray[np.bool_],
+    keep: Bools,
     gaps: dict[int, str],
     method: str,
     reference: int,
 ) -> Propensities:
     if keep.sum() < 2:
-        told = "; ".join(f"rank {rank}: {why}" for rank, why in list(gaps.items())[:3])
+        reasons = "; ".join(f"rank {rank}: {why}" for rank, why in list(gaps.items())[:3])
         raise NotIdentified(
-            f"{method} can compare rank {reference} with no other ({told}). Use AllPairs, which "
+            f"{method} can compare rank {reference} with no other ({reasons}). Use AllPairs, which "
             "goes by way of other ranks, another reference, or add days."
         )
-    told_of: dict[str, Any] = {"sets": int(keep.sum()) - 1}
-    about = About(method, reference, None, int(keep.sum()) - 1, gaps, told_of)
+    sets = int(keep.sum()) - 1
+    about = About(method, reference, None, sets, gaps, {"sets": sets})
     evidence = Evidence(found.shown.sum(axis=0), clicks).at(keep)
-    return assemble(found.ranks[keep], log_p[keep], moves[:, keep], evidence, about)
+    return by_jackknife(found.ranks[keep], log_p[keep], influence[:, keep], evidence, about)

@@ -8,10 +8,9 @@ appearances at k, and the same of misses: every pair counts once, however often 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NoUsablePairs
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Floats, Ints, Ranks
 from rankdrift.counts.counts import BUCKETS
 from rankdrift.harvesting import pairs as pair_steps
 from rankdrift.harvesting.pairs import bucket_sql, same_pair
@@ -19,7 +18,7 @@ from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.log.sql import rows as row_steps
 from rankdrift.log.sql.plan import Planner, Step
-from rankdrift.methods.collected import collect
+from rankdrift.methods.tallies import collect
 
 MAX_RANK = 10
 DEEPEST = 100  # ranks; the sets are two for each two ranks
@@ -38,20 +37,23 @@ class Interventions:
 
     clicks: Floats
     pairs: Floats
-    shown: NDArray[np.int64]
-    clicked: NDArray[np.int64]
+    shown: Ints
+    clicked: Ints
     unclicked: bool = True
 
     @property
     def misses(self) -> Floats:
+        """(G, R, R): the same of misses."""
         return self.pairs - self.clicks
 
     @property
-    def ranks(self) -> NDArray[np.int32]:
+    def ranks(self) -> Ranks:
+        """(R,): 1 to R."""
         return np.arange(1, self.shown.shape[1] + 1, dtype=np.int32)
 
     @property
     def buckets(self) -> int:
+        """G."""
         return len(self.shown)
 
 
@@ -63,11 +65,28 @@ def find_interventions(
     buckets: int = BUCKETS,
     progress: Progress | None = None,
 ) -> Interventions:
-    """Collect the interventional sets of ranks 1 to `max_rank`.
+    """Collect the interventional sets: the pairs shown at both of two ranks, for every two.
 
-    With `unclicked`, pairs without a click are collected too, as AllPairs needs: that is every pair
-    shown at two of these ranks, so it costs a GROUP BY over all rows down to `max_rank`, where a
-    harvest looks at clicked pairs only. A pair shown at m of these ranks is in m (m - 1) / 2 sets.
+    A pair shown at m of these ranks is in m (m - 1) / 2 sets.
+
+    Parameters
+    ----------
+    log : from `read_log`.
+    max_rank : the deepest rank, from 2 to 100.
+    unclicked : whether to collect pairs without a click too, as `all_pairs` needs: that is every
+        pair shown at two of these ranks, so it costs a GROUP BY over all rows down to `max_rank`,
+        where a harvest looks at clicked pairs only.
+    buckets : of queries, to tell errors by leaving out each.
+    progress : called with the name of each step and the share of it that is done, 0 to 1.
+
+    Returns
+    -------
+    Interventions
+
+    Raises
+    ------
+    NoUsablePairs
+        If no pair was shown at two of these ranks.
     """
     if not 2 <= max_rank <= DEEPEST:
         raise BadOption(f"max_rank must be from 2 to {DEEPEST} here, not {max_rank}.")

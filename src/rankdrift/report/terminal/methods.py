@@ -7,30 +7,42 @@ import numpy as np
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 
-from rankdrift.methods.comparing import METHODS, MethodComparison
-from rankdrift.methods.distance import AGREE, DIFFER, UNSURE
+from rankdrift.core.verdicts import Agreement
+from rankdrift.methods.comparing import MethodComparison
+from rankdrift.methods.estimators import METHODS
+from rankdrift.methods.method import Method
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.report.terminal.counts import empty_table, heading, line
 from rankdrift.report.terminal.curve import SHOWN, gap_words
 
 GAP = 3  # characters between two columns
-COLOURS = {AGREE: "green", DIFFER: "bold red", UNSURE: "yellow"}
+COLOURS = {
+    Agreement.AGREE: "green",
+    Agreement.DIFFER: "bold red",
+    Agreement.CANNOT_TELL: "yellow",
+}
 
 
-def comparison_report(found: MethodComparison) -> Group:
+def methods_report(found: MethodComparison) -> Group:
+    """The curves side by side, what each method is, how far apart they are and what that means."""
     first = next(iter(found.curves.values()))
-    parts: list[RenderableType] = [
+    blocks: list[RenderableType] = [
         heading(f"Propensities, relative to rank {first.reference}, by method"),
         Curves(found),
-        *(line(f"{name}: {METHODS[name][1]}", "dim") for name in found.curves if name in METHODS),
+        *(line(f"{m.name}: {m.label}", "dim") for m in _known(found)),
         *_gaps(found),
     ]
     if found.distances:
-        parts += [heading("How far apart"), _distances(found), *_meanings(found)]
+        blocks += [heading("How far apart"), _distances(found), *_meanings(found)]
     if found.left_out:
-        parts.append(heading("Left out"))
-        parts += [line(f"{name}: {why}") for name, why in found.left_out.items()]
-    return Group(*parts)
+        blocks.append(heading("Left out"))
+        blocks += [line(f"{name}: {why}") for name, why in found.left_out.items()]
+    return Group(*blocks)
+
+
+def _known(found: MethodComparison) -> list[Method]:
+    """All but curves that only this user asked for."""
+    return [METHODS.get(name) for name in found.curves if name in METHODS]
 
 
 class Curves:
@@ -75,22 +87,22 @@ def _cell(curve: Propensities, rank: int, level: float) -> str:
     place = int(np.searchsorted(curve.ranks, rank))
     if place == len(curve.ranks) or curve.ranks[place] != rank:
         return ""
-    told = f"{curve.values[place]:.3f}"
+    text = f"{curve.values[place]:.3f}"
     if rank != curve.reference and curve.errors != "none":
         low, high = (bound[place] for bound in curve.interval(level))
-        told += f" {low:.2f}–{high:.2f}"
-    return told if curve.supported[place] else f"[{told}]"
+        text += f" {low:.2f}–{high:.2f}"
+    return text if curve.supported[place] else f"[{text}]"
 
 
 def _gaps(found: MethodComparison) -> list[Text]:
     """Of each method the ranks that it has no estimate for, though it or another looked there."""
     ranks = {rank for curve in found.curves.values() for rank in curve.ranks.tolist()}
-    told = []
+    lines = []
     for name, curve in found.curves.items():
         others = sorted(ranks.difference(curve.ranks.tolist(), curve.gaps))
         gaps = {**curve.gaps, **dict.fromkeys(others, "it counts nothing that was shown there")}
-        told += [line(f"{name}: {words}") for words in gap_words(replace(curve, gaps=gaps))]
-    return told
+        lines += [line(f"{name}: {words}") for words in gap_words(replace(curve, gaps=gaps))]
+    return lines
 
 
 def _distances(found: MethodComparison) -> RenderableType:
@@ -101,15 +113,20 @@ def _distances(found: MethodComparison) -> RenderableType:
     for d in found.distances:
         interval = "" if d.low is None else f"{d.low:+.0f}% to {d.high:+.0f}%"
         rows.add_row(
-            d.first, d.second, f"{d.mean_percent:+.0f}%", interval, f"{d.max_percent:+.0f}%",
-            str(d.max_rank), Text(d.verdict, style=COLOURS[d.verdict]),
-        )  # fmt: skip
+            d.first,
+            d.second,
+            f"{d.mean_percent:+.0f}%",
+            interval,
+            f"{d.max_percent:+.0f}%",
+            str(d.max_rank),
+            Text(d.verdict, style=COLOURS[d.verdict]),
+        )
     return rows
 
 
 def _meanings(found: MethodComparison) -> list[Text]:
     """Each meaning once, after all the methods it is said of."""
-    said: dict[tuple[str, str], list[str]] = {}
+    said: dict[tuple[Agreement, str], list[str]] = {}
     for d in found.distances:
         where = f" (ranks {d.differs_at})" if d.differs_at else ""
         said.setdefault((d.verdict, d.meaning), []).append(f"{d.first} and {d.second}{where}")

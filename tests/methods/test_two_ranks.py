@@ -1,10 +1,13 @@
+from importlib import import_module
+
 import numpy as np
 import pytest
 from support.worlds import listed, power, simulate
 
+import rankdrift.methods
 from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.estimation import estimate
-from rankdrift.methods.ratio import ratio
+from rankdrift.methods.two_ranks import ratio
 from rankdrift.propensities.intervals import Interval, t_quantile
 from rankdrift.propensities.propensities import ENOUGH_CLICKS
 
@@ -145,3 +148,9 @@ def test_options_that_make_no_sense(i, j, level, words):
 def test_segments_are_summed():
     counts = simulate(900, 4, 2, segments={"app": power(0.5), "web": power(0.5)}).counts
     assert ratio(counts, 1, 2) == ratio(counts.pool(), 1, 2)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_it_is_found_where_other_methods_are_and_where_it_was():
+    assert rankdrift.methods.ratio is ratio
+    assert import_module("rankdrift.baselines.ratio").ratio is ratio

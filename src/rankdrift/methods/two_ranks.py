@@ -7,6 +7,7 @@ import numpy as np
 from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.core.types import Floats
 from rankdrift.counts.counts import Counts
+from rankdrift.estimation.covariance import jackknife_root
 from rankdrift.propensities.intervals import Interval, check_level, t_quantile
 from rankdrift.propensities.propensities import ENOUGH_CLICKS
 
@@ -15,13 +16,18 @@ from rankdrift.propensities.propensities import ENOUGH_CLICKS
 class Ratio(Interval):
     """p_i / p_j, and what it rests on.
 
-    pairs: listed pairs with a click that appeared at both ranks; clicks_i, clicks_j: theirs at
-    each; left_out: pairs held as comparisons, which may have appeared at both but do not tell
-    their clicks per impression (None where restricted counts of an older
-    rankdrift do not know how many).
+    Attributes
+    ----------
+    value, low, high, level : the ratio and its interval.
+    std_error, df : of the log of the ratio, with its degrees of freedom.
+    pairs : listed pairs with a click that appeared at both ranks.
+    clicks_i, clicks_j : the clicks of those pairs at each rank.
+    left_out : pairs counted by two ranks at a time, which may have appeared at both but do not tell
+        their clicks per impression; None where restricted counts of an older rankdrift do not know
+        how many.
     """
 
-    std_error: float  # of the log of the ratio
+    std_error: float
     df: float
     pairs: int
     clicks_i: int
@@ -30,8 +36,28 @@ class Ratio(Interval):
 
 
 def ratio(counts: Counts, i: int, j: int, level: float = 0.95) -> Ratio:
-    """p_i / p_j: clicks per impression at i, summed over pairs, over the same at j.
+    """The ratio p_i / p_j from the pairs that appeared at both ranks: Appendix C.
 
+    It is the clicks per impression at i, summed over pairs, over the same at j; no curve is
+    assumed, and no other rank is looked at.
+
+    Parameters
+    ----------
+    counts : from `harvest`.
+    i, j : two ranks.
+    level : of the interval, which is the jackknife's over query buckets, on the log of the ratio.
+
+    Returns
+    -------
+    Ratio
+
+    Raises
+    ------
+    NotIdentified
+        If either rank has fewer than 10 clicks of such pairs, or has them in one bucket only.
+
+    Notes
+    -----
     For a pair x_k shown n_ki times at i, with c_ki clicks, c_ki / n_ki has mean p_i z_k however
     often it was shown, so the sums N_i = Σ_k c_ki / n_ki and N_j have means p_i Σ z_k and
     p_j Σ z_k over the same pairs, and z falls out of their ratio.
@@ -40,10 +66,8 @@ def ratio(counts: Counts, i: int, j: int, level: float = 0.95) -> Ratio:
     over *all* pairs that appeared at both ranks, and one without a click has c_ki = c_kj = 0,
     adds 0 to both, and need not be known. (Their averages would be biased, for then the number of
     pairs would have to include the unclicked; ratios of sums do not ask for it.) Nor do pairs
-    held as comparisons, which are left out: what decides about that is how often a pair was
-    shown, not whether it was clicked.
-
-    The interval is the jackknife's over query buckets, on the log of the ratio.
+    counted by two ranks at a time, which are left out: what decides about that is how often a pair
+    was shown, not whether it was clicked.
     """
     check_level(level)
     _check_ranks(counts, i, j)
@@ -70,9 +94,8 @@ def _jackknife(sums: Floats) -> tuple[float, float, float]:
     total = sums.sum(axis=1)
     others = total[:, None] - sums[:, sums.any(axis=0)]
     logs = np.log(others[0] / others[1])
-    n = len(logs)
-    error = np.sqrt((n - 1) / n * ((logs - logs.mean()) ** 2).sum())
-    return float(np.log(total[0] / total[1])), float(error), float(n - 1)
+    error = np.sqrt((jackknife_root(logs[:, None]) ** 2).sum())
+    return float(np.log(total[0] / total[1])), float(error), float(len(logs) - 1)
 
 
 def _check_ranks(counts: Counts, i: int, j: int) -> None:

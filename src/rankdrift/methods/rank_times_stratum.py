@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdrift.core.errors import NotConverged
-from rankdrift.core.types import Floats, Indices
+from rankdrift.core.types import Bools, Floats, Indices, Ranks
 
 STEPS = 200
 # What the log-likelihood may still gain, in all; and the largest change of log p by one EM step.
@@ -30,7 +29,7 @@ _DENSE = 50_000  # cells of a table that are no trouble empty
 _FLAT = 1e-9  # curvature an appearance; that of real data is far from it
 # A step of log p at most; and the curvature lent to each appearance, no more than keeps to that.
 _FARTHEST = 2.0
-_HOLDS = 10.0 ** np.arange(-11, 3)
+_LENT = 10.0 ** np.arange(-11, 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +40,7 @@ class Strata:
     over buckets, and then has a cell for each.
     """
 
-    ranks: NDArray[np.int32]
+    ranks: Ranks
     stratum: Indices
     rank: Indices
     bucket: Indices
@@ -51,26 +50,28 @@ class Strata:
 
     @property
     def n_strata(self) -> int:
+        """S."""
         return int(self.stratum.max(initial=-1)) + 1
 
-    def take(self, keep: NDArray[np.bool_]) -> "Strata":
+    def take(self, keep: Bools) -> "Strata":
         """Some of the cells; strata that are left are numbered anew."""
         _, stratum = np.unique(self.stratum[keep], return_inverse=True)
-        parts = (self.rank[keep], self.bucket[keep], self.clicks[keep], self.misses[keep])
-        return Strata(self.ranks, stratum, *parts, self.buckets)
+        rank, bucket = self.rank[keep], self.bucket[keep]
+        clicks, misses = self.clicks[keep], self.misses[keep]
+        return Strata(self.ranks, stratum, rank, bucket, clicks, misses, self.buckets)
 
-    def only(self, ranks: NDArray[np.bool_]) -> "Strata":
+    def only(self, ranks: Bools) -> "Strata":
         """The cells at some of the ranks, a mask (R,)."""
         left = self.take(ranks[self.rank])
         place = (np.cumsum(ranks) - 1)[left.rank]
         return replace(left, ranks=self.ranks[ranks], rank=place)
 
     def clicks_by_bucket(self) -> Floats:
-        """(G, R)"""
+        """(G, R): clicks at each rank."""
         return self._sum(self.clicks)
 
     def appearances(self) -> Floats:
-        """(R,)"""
+        """(R,): how often anything was shown at each rank."""
         return np.asarray(self._sum(self.clicks + self.misses).sum(axis=0))
 
     def _sum(self, values: Floats) -> Floats:
@@ -85,19 +86,19 @@ class Strata:
 
 
 @dataclass(frozen=True, eq=False)
-class Climb:
+class Fit:
     """The maximum: log_p (R,), log_z (S,), and what shows that it is one.
 
-    information (R, R) on log p with z solved for; held (R,) where p has come to rest at 1; loose
-    (R,) where p may move and the likelihood stays as it is; path, the log-likelihood step by step;
-    change, how far one EM step would still move log p.
+    information (R, R) on log p with z solved for; at_one (R,) where p has come to rest at 1;
+    undetermined (R,) where p may move and the likelihood stays as it is; path, the log-likelihood
+    step by step; change, how far one EM step would still move log p.
     """
 
     log_p: Floats
     log_z: Floats
     information: Floats
-    held: NDArray[np.bool_]
-    loose: NDArray[np.bool_]
+    at_one: Bools
+    undetermined: Bools
     path: tuple[float, ...]
     change: float
 
@@ -106,21 +107,23 @@ class Climb:
         return self.path[-1]
 
 
-def maximise(data: Strata, start: Floats) -> Climb:
+def maximise(data: Strata, start: Floats) -> Fit:
     """Maximise from log p = `start` (R,): Newton's method that keeps p at 1 or below."""
     cells = _joined(data)
     log_p = np.minimum(start - start.max(), 0.0)
-    at = _look(cells, log_p)
+    at = _profile(cells, log_p)
     path = [at.value]
     for _ in range(STEPS):
-        held = (log_p > -_SMALL) & (at.gradient >= 0)
-        step = _newton(at, ~held)
+        at_one = (log_p > -_SMALL) & (at.gradient >= 0)
+        step = _newton(at, ~at_one)
         gain = float(step @ at.gradient)
         if gain < GAIN:
             change = _em_change(cells, at, log_p)
             if change < STILL:
-                loose = _loose(at, held)
-                return Climb(log_p, at.log_z, at.information, held, loose, tuple(path), change)
+                undetermined = _undetermined(at, at_one)
+                return Fit(
+                    log_p, at.log_z, at.information, at_one, undetermined, tuple(path), change
+                )
         log_p, at = _advance(cells, log_p, at, step)
         path.append(at.value)
     raise not_converged(
@@ -128,29 +131,29 @@ def maximise(data: Strata, start: Floats) -> Climb:
     )
 
 
-def not_converged(told: str, log_p: Floats, path: list[float]) -> NotConverged:
+def not_converged(why: str, log_p: Floats, path: list[float]) -> NotConverged:
     """An error that carries what there was: `partial` (R,), log p, and the `path` of log L."""
     error = NotConverged(
-        f"{told} No propensities are given, for they would not be the estimate. Use a smaller "
+        f"{why} No propensities are given, for they would not be the estimate. Use a smaller "
         "max_rank, or add days."
     )
     error.partial, error.path = log_p, tuple(path)
     return error
 
 
-def jackknife_buckets(data: Strata, fit: Climb) -> Floats:
+def jackknife_buckets(data: Strata, fit: Fit) -> Floats:
     """(G, R): how far log p moves when a bucket of queries is left out, by one Newton step.
 
-    z is solved for anew without the bucket. Ranks held at 1 stay there.
+    z is solved for anew without the bucket. Ranks where p is 1 stay there.
     """
-    moves, weight = np.zeros((data.buckets, len(data.ranks))), data.appearances()
+    influence, weight = np.zeros((data.buckets, len(data.ranks))), data.appearances()
     for bucket, gradient, information in _without(data, fit):
-        look = _Look(gradient, information, 0.0, fit.log_z, weight)
-        moves[bucket] = _newton(look, ~fit.held)
-    return moves
+        rest = _Profile(gradient, information, 0.0, fit.log_z, weight)
+        influence[bucket] = _newton(rest, ~fit.at_one)
+    return influence
 
 
-def _without(data: Strata, fit: Climb) -> Iterator[tuple[int, Floats, Floats]]:
+def _without(data: Strata, fit: Fit) -> Iterator[tuple[int, Floats, Floats]]:
     """For each bucket with cells, the gradient and the information of all others."""
     owners = np.zeros(data.n_strata, np.intp)
     owners[data.stratum] = data.bucket
@@ -166,12 +169,15 @@ def _without(data: Strata, fit: Climb) -> Iterator[tuple[int, Floats, Floats]]:
     stratum, rank = np.divmod(known, len(data.ranks))
     for bucket in np.unique(data.bucket).tolist():
         rest = replace(
-            cells, stratum=stratum, rank=rank, bucket=0 * rank,
+            cells,
+            stratum=stratum,
+            rank=rank,
+            bucket=0 * rank,
             clicks=_less(clicks.sum(axis=0), clicks[bucket]),
             misses=_less(misses.sum(axis=0), misses[bucket]),
-        )  # fmt: skip
-        look = _look(rest, fit.log_p)
-        yield bucket, look.gradient, look.information
+        )
+        others = _profile(rest, fit.log_p)
+        yield bucket, others.gradient, others.information
 
 
 def _less(total: Floats, part: Floats) -> Floats:
@@ -179,20 +185,20 @@ def _less(total: Floats, part: Floats) -> Floats:
     return np.where(left > 1e-9 * total, left, 0.0)
 
 
-def _without_own_strata(data: Strata, fit: Climb) -> Iterator[tuple[int, Floats, Floats]]:
+def _without_own_strata(data: Strata, fit: Fit) -> Iterator[tuple[int, Floats, Floats]]:
     """Each bucket has strata of its own: the others say what all say less what it says."""
     order = np.argsort(data.bucket, kind="stable")
     edges = np.searchsorted(data.bucket[order], np.arange(data.buckets + 1))
     for bucket in np.flatnonzero(np.diff(edges)).tolist():
         inside = np.zeros(len(data.bucket), bool)
         inside[order[edges[bucket] : edges[bucket + 1]]] = True
-        own = _look(_joined(data.take(inside)), fit.log_p)
+        own = _profile(_joined(data.take(inside)), fit.log_p)
         yield bucket, -own.gradient, fit.information - own.information
 
 
 @dataclass(frozen=True, eq=False)
-class _Look:
-    """The likelihood with z solved for, seen from one log p."""
+class _Profile:
+    """The profile likelihood: with z solved for, at one log p."""
 
     gradient: Floats
     information: Floats
@@ -201,7 +207,7 @@ class _Look:
     weight: Floats  # (R,) appearances
 
 
-def _look(cells: Strata, log_p: Floats) -> _Look:
+def _profile(cells: Strata, log_p: Floats) -> _Profile:
     size = len(cells.ranks)
     log_z, free = _solve_relevance(cells, log_p)
     log_chance = np.minimum(log_p[cells.rank] + log_z[cells.stratum], 0.0)
@@ -215,10 +221,10 @@ def _look(cells: Strata, log_p: Floats) -> _Look:
     information = np.diag(np.asarray(np.bincount(cells.rank, curve, minlength=size), float))
     within = free[cells.stratum] & (curve > 0)
     information = information - _explained(cells, curve, within, size)
-    return _Look(gradient, information, value, log_z, cells.appearances())
+    return _Profile(gradient, information, value, log_z, cells.appearances())
 
 
-def _explained(cells: Strata, curve: Floats, within: NDArray[np.bool_], size: int) -> Floats:
+def _explained(cells: Strata, curve: Floats, within: Bools, size: int) -> Floats:
     """Information that goes into z: Σ_s w_s w_s' / Σ_k w_sk over strata whose z is free."""
     from scipy.sparse import csr_array
 
@@ -234,7 +240,7 @@ def _explained(cells: Strata, curve: Floats, within: NDArray[np.bool_], size: in
     return np.asarray((table.T @ table).toarray())
 
 
-def _solve_relevance(cells: Strata, log_p: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+def _solve_relevance(cells: Strata, log_p: Floats) -> tuple[Floats, Bools]:
     """log z (S,), and where it is inside its bounds."""
     log_z = solve_factor(
         cells.stratum, cells.n_strata, log_p[cells.rank], cells.clicks, cells.misses
@@ -276,8 +282,8 @@ def solve_factor(
     return log_f
 
 
-def _newton(at: _Look, free: NDArray[np.bool_]) -> Floats:
-    """Newton's step in the free ranks, held back where the likelihood has no curvature.
+def _newton(at: _Profile, free: Bools) -> Floats:
+    """Newton's step in the free ranks, damped where the likelihood has no curvature.
 
     It has none along the scale of p where no z is at its bound, and none at a rank whose clicks
     are of strata with z = 1 that never missed: there it is a straight line.
@@ -286,54 +292,54 @@ def _newton(at: _Look, free: NDArray[np.bool_]) -> Floats:
     if not free.any():
         return step
     information, gradient = at.information[np.ix_(free, free)], at.gradient[free]
-    for hold in _HOLDS:
-        held = information + np.diag(hold * at.weight[free])
-        found = np.linalg.solve(held, gradient)
+    for lent in _LENT:
+        damped = information + np.diag(lent * at.weight[free])
+        found = np.linalg.solve(damped, gradient)
         if np.abs(found).max() <= _FARTHEST:
             break
     step[free] = found
     return step
 
 
-def _loose(at: _Look, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _undetermined(at: _Profile, at_one: Bools) -> Bools:
     """Ranks along which there is neither slope nor curvature, the common scale of p left aside."""
-    free = np.flatnonzero(~held)
-    loose = np.zeros(len(held), bool)
+    free = np.flatnonzero(~at_one)
+    found = np.zeros(len(at_one), bool)
     if not len(free):
-        return loose
+        return found
     unit = np.sqrt(at.weight[free])
     values, vectors = np.linalg.eigh(at.information[np.ix_(free, free)] / unit / unit[:, None])
     flat = vectors[:, values < _FLAT]
-    if not held.any():
+    if not at_one.any():
         scale = unit / np.linalg.norm(unit)
         flat = flat - np.outer(scale, scale @ flat)
-    loose[free] = np.abs(flat).max(axis=1, initial=0.0) > 1e-3
-    return loose
+    found[free] = np.abs(flat).max(axis=1, initial=0.0) > 1e-3
+    return found
 
 
-def _advance(cells: Strata, log_p: Floats, at: _Look, step: Floats) -> tuple[Floats, _Look]:
+def _advance(cells: Strata, log_p: Floats, at: _Profile, step: Floats) -> tuple[Floats, _Profile]:
     """As much of the step as makes the likelihood rise; concave, so some of it does."""
     scale = 1.0
     for _ in range(40):
         tried = np.minimum(log_p + scale * step, 0.0)
-        found = _look(cells, tried)
+        found = _profile(cells, tried)
         if found.value >= at.value + 1e-4 * float(at.gradient @ (tried - log_p)):
             return tried, found
         scale /= 2
     return _em_step(cells, at, log_p)
 
 
-def _em_step(cells: Strata, at: _Look, log_p: Floats) -> tuple[Floats, _Look]:
+def _em_step(cells: Strata, at: _Profile, log_p: Floats) -> tuple[Floats, _Profile]:
     """p_k = the mean chance of having been seen: never lowers the likelihood."""
     tried = log_p + _em_move(cells, at, log_p)
-    return tried, _look(cells, tried)
+    return tried, _profile(cells, tried)
 
 
-def _em_change(cells: Strata, at: _Look, log_p: Floats) -> float:
+def _em_change(cells: Strata, at: _Profile, log_p: Floats) -> float:
     return float(np.abs(_em_move(cells, at, log_p)).max())
 
 
-def _em_move(cells: Strata, at: _Look, log_p: Floats) -> Floats:
+def _em_move(cells: Strata, at: _Profile, log_p: Floats) -> Floats:
     p, z = np.exp(log_p[cells.rank]), np.exp(at.log_z[cells.stratum])
     unseen = np.where(p * z < 1, p * (1 - z) / np.maximum(1 - p * z, 1e-300), 1.0)
     size = len(log_p)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mean
+from rankdrift.core.types import Ints, Ranks
 from rankdrift.counts.counts import BUCKETS
 from rankdrift.harvesting import pairs as pair_steps
 from rankdrift.harvesting.counting import RESULT
@@ -23,20 +24,19 @@ from rankdrift.log.sql import rows as row_steps
 from rankdrift.log.sql import values as reading
 from rankdrift.log.sql.plan import Plan, Planner, Step
 from rankdrift.log.sql.rows import FATES, rows_query
-from rankdrift.methods.strata import Strata
-
-Counted = NDArray[np.int64]
+from rankdrift.methods.rank_times_stratum import Strata
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
     """impressions and clicked impressions (G, R) of ranks 1 to R, by bucket of queries."""
 
-    impressions: Counted
-    clicks: Counted
+    impressions: Ints
+    clicks: Ints
 
     @property
-    def ranks(self) -> NDArray[np.int32]:
+    def ranks(self) -> Ranks:
+        """(R,): 1 to R."""
         return np.arange(1, self.clicks.shape[1] + 1, dtype=np.int32)
 
 
@@ -47,26 +47,19 @@ def tally(
     buckets: int = BUCKETS,
     progress: Progress | None = None,
 ) -> Tally:
-    """Impressions and clicks by rank; only rows where the column `randomised` says yes."""
+    """Count impressions and clicks by rank and bucket of queries, for `ctr` and `experiment`.
+
+    Parameters
+    ----------
+    log : from `read_log`.
+    randomised : a column that says yes or no; only rows where it says yes are counted.
+    buckets : of queries, to tell errors by leaving out each.
+    progress : called with the name of each step and the share of it that is done, 0 to 1.
+    """
     keep = " AND rd_randomised" if randomised else ""
 
     def steps(p: Planner) -> list[Step]:
-        # Fewer texts to hash: a query's rows at a rank are one.
-        names = ", ".join(p.queries)
-        return [
-            *row_steps.steps(p)[:-1],
-            Step(
-                "by_query",
-                f"SELECT {names}, rank, count(*) AS n,"
-                " sum(CASE WHEN click > 0 THEN 1 ELSE 0 END) AS c\n"
-                f"FROM rows_shown WHERE ok{keep} GROUP BY {names}, rank",
-            ),
-            Step(
-                "result",
-                f"SELECT {bucket_sql(p)} AS bucket, rank, sum(n) AS n, sum(c) AS c\n"
-                f"FROM by_query GROUP BY {bucket_sql(p)}, rank",
-            ),
-        ]
+        return clicks_by_rank(p, keep)
 
     carry = {"rd_randomised": says_yes(log, randomised)} if randomised else {}
     found = collect(log, steps, buckets=buckets, carry=carry, progress=progress)
@@ -84,10 +77,18 @@ def clicked_pairs(
     buckets: int = BUCKETS,
     progress: Progress | None = None,
 ) -> Strata:
-    """Clicks and misses by rank of every pair with a click: all that the model with a relevance for
-    each pair can learn from, for a pair without a click has relevance 0 whatever the propensities.
+    """Count clicks and misses by rank of every pair with a click, for `em`.
 
-    Pairs to which the same happened in one bucket are one stratum with a multiple of the clicks.
+    That is all that the model with a relevance for each pair can learn from, for a pair without a
+    click has relevance 0 whatever the propensities. Pairs to which the same happened in one bucket
+    are one stratum with a multiple of the clicks.
+
+    Parameters
+    ----------
+    log : from `read_log`.
+    max_rank : deeper ranks are left out.
+    buckets : of queries, to tell errors by leaving out each.
+    progress : called with the name of each step and the share of it that is done, 0 to 1.
     """
 
     def steps(p: Planner) -> list[Step]:
@@ -125,9 +126,35 @@ def clicked_pairs(
     many = found["pairs"].astype(float)
     clicks = many * found["c"]
     return Strata(
-        ranks, found["stratum"].astype(np.intp), rank, found["bucket"].astype(np.intp), clicks,
-        many * found["n"] - clicks, buckets,
-    )  # fmt: skip
+        ranks,
+        found["stratum"].astype(np.intp),
+        rank,
+        found["bucket"].astype(np.intp),
+        clicks,
+        many * found["n"] - clicks,
+        buckets,
+    )
+
+
+def clicks_by_rank(p: Planner, keep: str, *more: str) -> list[Step]:
+    """Steps whose result has impressions `n` and clicked ones `c` by bucket, `more` columns and
+    rank, of usable rows that also meet `keep` (SQL that begins with AND, or nothing)."""
+    # Fewer texts to hash: a query's rows at a rank are one.
+    names, by = ", ".join(p.queries), ", ".join((*more, "rank"))
+    return [
+        *row_steps.steps(p)[:-1],
+        Step(
+            "by_query",
+            f"SELECT {names}, {by}, count(*) AS n,"
+            " sum(CASE WHEN click > 0 THEN 1 ELSE 0 END) AS c\n"
+            f"FROM rows_shown WHERE ok{keep} GROUP BY {names}, {by}",
+        ),
+        Step(
+            "result",
+            f"SELECT {bucket_sql(p)} AS bucket, {by}, sum(n) AS n, sum(c) AS c\n"
+            f"FROM by_query GROUP BY {bucket_sql(p)}, {by}",
+        ),
+    ]
 
 
 def collect(
@@ -182,9 +209,9 @@ def says_yes(log: Log, column: str) -> str:
             " ORDER BY count(*) DESC LIMIT 5"
         )
         if odd:
-            told = ", ".join(f"{text!r} ({n:,} rows)" for text, n in odd)
+            said = ", ".join(f"{text!r} ({n:,} rows)" for text, n in odd)
             raise BadOption(
                 f"The column {column!r} must say yes or no of every row (true, 1 or yes), but it "
-                f"says {told}. Make a column of that, or read only the randomised rows (--where)."
+                f"says {said}. Make a column of that, or read only the randomised rows (--where)."
             )
     return f"coalesce(({value}) > 0, FALSE)"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rankdrift.core.errors import NotConverged
-from rankdrift.methods import strata
-from rankdrift.methods.strata import Strata, jackknife_buckets, maximise, solve_factor
+from rankdrift.methods import rank_times_stratum
+from rankdrift.methods.rank_times_stratum import Strata, jackknife_buckets, maximise, solve_factor
 
 RANKS = 5
 # EM is this close after 6,000 steps; Newton is at the top.
@@ -51,7 +51,7 @@ def test_newton_is_where_em_climbs_to():
     assert 0 <= fit.log_likelihood - value(data, log_p, log_z) < EM_SHORT
     assert fit.log_p - fit.log_p[0] == pytest.approx(log_p - log_p[0], abs=0.01)
     assert len(fit.path) < 20
-    assert fit.change < strata.STILL
+    assert fit.change < rank_times_stratum.STILL
     assert list(fit.path) == sorted(fit.path)
 
 
@@ -61,18 +61,24 @@ def test_nothing_near_is_higher():
     rng = np.random.default_rng(0)
     for _ in range(20):
         near = np.minimum(fit.log_p + 0.05 * rng.normal(size=RANKS), 0)
-        assert strata._look(strata._joined(data), near).value < fit.log_likelihood + ROUNDING
+        assert (
+            rank_times_stratum._profile(rank_times_stratum._joined(data), near).value
+            < fit.log_likelihood + ROUNDING
+        )
     assert fit.log_p.max() <= 0
     assert fit.log_z.max() <= 0
 
 
 def test_the_gradient_and_the_information_are_those_of_the_value():
-    cells = strata._joined(drawn(seed=2))
+    cells = rank_times_stratum._joined(drawn(seed=2))
     at = np.log(np.array([0.9, 0.6, 0.5, 0.4, 0.35]))
-    look, step = strata._look(cells, at), 1e-5
+    look, step = rank_times_stratum._profile(cells, at), 1e-5
     for k in range(RANKS):
         move = step * (np.arange(RANKS) == k)
-        above, below = strata._look(cells, at + move), strata._look(cells, at - move)
+        above, below = (
+            rank_times_stratum._profile(cells, at + move),
+            rank_times_stratum._profile(cells, at - move),
+        )
         assert (above.value - below.value) / (2 * step) == pytest.approx(look.gradient[k], abs=1e-4)
         slope = (below.gradient - above.gradient) / (2 * step)
         assert slope == pytest.approx(look.information[k], abs=1e-3)
@@ -123,12 +129,12 @@ def test_pairs_that_never_missed_leave_a_rank_loose():
     cells = ((0, 0, 3, 1), (1, 1, 1, 1), (2, 0, 1, 0))  # stratum, rank, clicks, misses
     stratum, rank, clicks, misses = (np.array(column) for column in zip(*cells, strict=True))
     data = Strata(ranks, stratum, rank, stratum * 0, clicks * 1.0, misses * 1.0, 1)
-    assert maximise(data, np.log([0.9, 0.8])).loose.tolist() == [False, True]
+    assert maximise(data, np.log([0.9, 0.8])).undetermined.tolist() == [False, True]
 
 
 def test_what_there_was_comes_with_the_error(monkeypatch):
     data = drawn()
-    monkeypatch.setattr(strata, "STEPS", 1)
+    monkeypatch.setattr(rank_times_stratum, "STEPS", 1)
     with pytest.raises(NotConverged, match="after 1 steps") as caught:
         maximise(data, data.click_rates())
     assert caught.value.partial.shape == (RANKS,)

@@ -1,0 +1,28 @@
+"""Click rates by rank: the baseline that everyone has."""
+
+from __future__ import annotations
+
+from rankdrift.methods.method import METHODS, Estimate, Inputs, Kind, Method
+
+
+def _ctr(method: Method, inputs: Inputs) -> Estimate:
+    from rankdrift.methods.click_rates import ctr
+    from rankdrift.methods.tallies import tally
+
+    curve = ctr(tally(inputs.log), reference=inputs.reference)
+    return method.made(curve, by_bucket=curve.deviations)
+
+
+METHODS.register(
+    Method(
+        "ctr",
+        "clicks per impression, biased",
+        "click rates",
+        Kind.CLICK_RATES,
+        assumes="results are as relevant at every rank",
+        needs="nothing",
+        fails="there is a ranker",
+        run=_ctr,
+        default=True,
+    )
+)
