@@ -21,11 +21,16 @@ class Check:
 
     Attributes
     ----------
-    name : of the check, such as "fit".
-    verdict : "good", "caution", "serious", or "unknown" where the counts do not allow the check.
-    words : what was found, in a sentence or two.
-    advice : what to do about it; empty where there is nothing to do.
-    numbers : what the verdict rests on, plain values by name, such as `p_value`.
+    name
+        Of the check, such as "fit".
+    verdict
+        "good", "caution", "serious", or "unknown" where the counts do not allow the check.
+    words
+        What was found, in a sentence or two.
+    advice
+        What to do about it; empty where there is nothing to do.
+    numbers
+        What the verdict rests on, plain values by name, such as `p_value`.
     """
 
     name: str
@@ -41,7 +46,8 @@ class Diagnosis:
 
     Attributes
     ----------
-    checks : of each assumption what was found.
+    checks
+        Of each assumption what was found.
     """
 
     checks: tuple[Check, ...]
@@ -85,10 +91,13 @@ def diagnose(counts: Counts, *, curve: str = "loglog", reference: int = 1) -> Di
 
     Parameters
     ----------
-    counts : from `harvest`, or loaded. Harvested with the time of day, they tell which way and over
-        how long pairs moved, which two of the checks need.
-    curve : the curve whose assumptions are checked, as in `estimate`.
-    reference : the rank whose propensity is 1.
+    counts
+        From `harvest`, or loaded. Harvested with the time of day, they tell which way and over how
+        long pairs moved, which two of the checks need.
+    curve
+        The curve whose assumptions are checked, as in `estimate`.
+    reference
+        The rank whose propensity is 1.
 
     Returns
     -------

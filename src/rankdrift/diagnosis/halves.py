@@ -20,10 +20,14 @@ def halves_agree(
 
     Parameters
     ----------
-    data : the counts, and how to fit a curve to them.
-    one, two : places in `rankdrift.counts.tables.DRIFTS`: which pairs each half has.
-    names : of the halves, as the words call them.
-    advice : what to do if the curves differ.
+    data
+        The counts, and how to fit a curve to them.
+    one, two
+        Places in `rankdrift.counts.tables.DRIFTS`: which pairs each half has.
+    names
+        Of the halves, as the words call them.
+    advice
+        What to do if the curves differ.
     """
     first, second = data.counts.drifting(one), data.counts.drifting(two)
     if not len(first.pairs) or not len(second.pairs):

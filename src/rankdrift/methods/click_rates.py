@@ -32,10 +32,12 @@ def ctr(found: Counts | Tally, *, reference: int = 1) -> Propensities:
 
     Parameters
     ----------
-    found : counts, or a `tally` of the log. Counts hold impressions and clicks by rank only, so
+    found
+        Counts, or a `tally` of the log. Counts hold impressions and clicks by rank only, so
         intervals take every impression for independent (errors "model"): clicks of one query belong
         together, so they are too narrow. From a tally they rest on buckets of queries.
-    reference : the rank whose propensity is 1.
+    reference
+        The rank whose propensity is 1.
 
     Returns
     -------

@@ -37,10 +37,14 @@ class MethodComparison:
 
     Attributes
     ----------
-    curves : by method, in the order asked for.
-    distances : of every two curves that have two ranks in common.
-    left_out : methods that the log does not allow, each with the reason.
-    level : of the intervals.
+    curves
+        By method, in the order asked for.
+    distances
+        Of every two curves that have two ranks in common.
+    left_out
+        Methods that the log does not allow, each with the reason.
+    level
+        Of the intervals.
     """
 
     curves: Mapping[str, Propensities]
@@ -116,22 +120,32 @@ def compare(
 
     Parameters
     ----------
-    log : from `read_log`.
-    methods : names, or one: "loglog", "direct", "auto" or any other curve of `estimate`
-        (rankdrift's own likelihood); "em" and "em-pairs"; "all-pairs", "pivot-one" and
-        "adjacent-chain" (intervention harvesting, down to rank 50 or the log's max_rank); "ctr";
-        "experiment" and "swaps".
-    reference : the rank whose propensity is 1 in every curve.
-    features : of "em", which needs it: columns or patterns, such as "f_*".
-    randomised : the column that tells the rows whose order was drawn at random; "experiment" needs
-        it.
-    original : the column with the rank before a swap; "swaps" needs it.
-    bootstrap : how many refits give the intervals of "em"; 0 gives none. All other intervals, and
-        those of differences, come from leaving out buckets of queries, the same for every method.
-    seed : of "em" and its bootstrap.
-    level : of all intervals.
-    progress : called with the name of each step of counting and the share of it that is done.
-    say : called with a line of text before each method, and by "em" as it goes on.
+    log
+        From `read_log`.
+    methods
+        Names, or one: "loglog", "direct", "auto" or any other curve of `estimate` (rankdrift's own
+        likelihood); "em" and "em-pairs"; "all-pairs", "pivot-one" and "adjacent-chain"
+        (intervention harvesting, down to rank 50 or the log's max_rank); "ctr"; "experiment" and
+        "swaps".
+    reference
+        The rank whose propensity is 1 in every curve.
+    features
+        Of "em", which needs it: columns or patterns, such as "f_*".
+    randomised
+        The column that tells the rows whose order was drawn at random; "experiment" needs it.
+    original
+        The column with the rank before a swap; "swaps" needs it.
+    bootstrap
+        How many refits give the intervals of "em"; 0 gives none. All other intervals, and those of
+        differences, come from leaving out buckets of queries, the same for every method.
+    seed
+        Of "em" and its bootstrap.
+    level
+        Of all intervals.
+    progress
+        Called with the name of each step of counting and the share of it that is done.
+    say
+        Called with a line of text before each method, and by "em" as it goes on.
 
     Returns
     -------
@@ -141,8 +155,7 @@ def compare(
     Raises
     ------
     BadOption, MissingColumns
-        For a method that there is not, an option that one needs, or a column that the log has not;
-        before any counting.
+        For a method that there is not, an option that one needs, or a column that the log has not.
     NoUsablePairs
         If no method gave a curve.
 

@@ -30,17 +30,24 @@ class Distance:
 
     Attributes
     ----------
-    first, second : names of the methods.
-    relative_to : the rank whose propensity is 1 in both.
-    ranks : those compared, in words.
-    mean_percent, low, high : the mean over ranks of the difference of log p, weighted by clicks, as
-        a percentage, with its interval; None where no joint error is known.
-    max_percent, max_rank : the largest difference of one rank, and which.
-    verdict : they "differ" if there are blocks in `differs_at` or if the mean is not 0, each at
-        half the risk; they "agree" if the mean may be 0 and is known to 20%; else one "cannot
-        tell".
-    differs_at : blocks of ranks where the band of all blocks' differences excludes 0, in words.
-    meaning : what that usually means.
+    first, second
+        Names of the methods.
+    relative_to
+        The rank whose propensity is 1 in both.
+    ranks
+        Those compared, in words.
+    mean_percent, low, high
+        The mean over ranks of the difference of log p, weighted by clicks, as a percentage, with
+        its interval; None where no joint error is known.
+    max_percent, max_rank
+        The largest difference of one rank, and which.
+    verdict
+        They "differ" if there are blocks in `differs_at` or if the mean is not 0, each at half the
+        risk; they "agree" if the mean may be 0 and is known to 20%; else one "cannot tell".
+    differs_at
+        Blocks of ranks where the band of all blocks' differences excludes 0, in words.
+    meaning
+        What that usually means.
     """
 
     first: str

@@ -107,16 +107,25 @@ def regression_em(
 
     Parameters
     ----------
-    matrix : rows with features, from `rankdrift.read_matrix`.
-    reference : the rank whose propensity is 1.
-    trees, leaves, learning_rate : LightGBM's trees a round, leaves a tree, and what of each counts.
-    rounds : at most.
-    tolerance : stops when log p has less than this to go, root of the mean square over clicks.
-    bootstrap : refits with queries reweighted, for the intervals, from where the estimate is: each
-        costs a few rounds; 0 gives no intervals.
-    seed : of the bootstrap, and of LightGBM.
-    threads : of LightGBM; by default one for few rows, else all.
-    say : called with lines of text: the memory needed before it is taken, and how it went.
+    matrix
+        Rows with features, from `rankdrift.read_matrix`.
+    reference
+        The rank whose propensity is 1.
+    trees, leaves, learning_rate
+        LightGBM's trees a round, leaves a tree, and what of each counts.
+    rounds
+        At most.
+    tolerance
+        Stops when log p has less than this to go, root of the mean square over clicks.
+    bootstrap
+        Refits with queries reweighted, for the intervals, from where the estimate is: each costs a
+        few rounds; 0 gives no intervals.
+    seed
+        Of the bootstrap, and of LightGBM.
+    threads
+        Of LightGBM; by default one for few rows, else all.
+    say
+        Called with lines of text: the memory needed before it is taken, and how it went.
 
     Returns
     -------

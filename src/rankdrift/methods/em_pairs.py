@@ -34,8 +34,10 @@ def em(pairs: Strata, *, reference: int = 1) -> Propensities:
 
     Parameters
     ----------
-    pairs : clicks and misses of pairs by rank, from `clicked_pairs`.
-    reference : the rank whose propensity is 1.
+    pairs
+        Clicks and misses of pairs by rank, from `clicked_pairs`.
+    reference
+        The rank whose propensity is 1.
 
     Returns
     -------

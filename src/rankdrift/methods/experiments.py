@@ -35,8 +35,10 @@ def experiment(randomised: Tally, *, reference: int = 1) -> Propensities:
 
     Parameters
     ----------
-    randomised : impressions and clicks of those rows, `tally(log, randomised=column)`.
-    reference : the rank whose propensity is 1.
+    randomised
+        Impressions and clicks of those rows, `tally(log, randomised=column)`.
+    reference
+        The rank whose propensity is 1.
 
     Returns
     -------
@@ -69,15 +71,20 @@ def swaps(
 
     Parameters
     ----------
-    log : from `read_log`.
-    original : the column with the rank that a doc had before it was swapped, counted like the rank
-        itself.
-    randomised : the column that tells the rows of the experiment, swapped or not; by default all
-        are.
-    between : keep two ranks only.
-    reference : the rank whose propensity is 1.
-    buckets : of queries, to tell the errors.
-    progress : called with the name of each step and the share of it that is done, 0 to 1.
+    log
+        From `read_log`.
+    original
+        The column with the rank that a doc had before it was swapped, counted like the rank itself.
+    randomised
+        The column that tells the rows of the experiment, swapped or not; by default all are.
+    between
+        Keep two ranks only.
+    reference
+        The rank whose propensity is 1.
+    buckets
+        Of queries, to tell the errors.
+    progress
+        Called with the name of each step and the share of it that is done, 0 to 1.
 
     Returns
     -------

@@ -26,8 +26,10 @@ def all_pairs(found: Interventions, *, reference: int = 1) -> Propensities:
 
     Parameters
     ----------
-    found : the sets, from `find_interventions`, with pairs that got no click.
-    reference : the rank whose propensity is 1.
+    found
+        The sets, from `find_interventions`, with pairs that got no click.
+    reference
+        The rank whose propensity is 1.
 
     Returns
     -------
@@ -103,8 +105,10 @@ def pivot_one(found: Interventions, *, reference: int = 1) -> Propensities:
 
     Parameters
     ----------
-    found : the interventional sets, from `find_interventions`.
-    reference : the pivot, the rank whose propensity is 1.
+    found
+        The interventional sets, from `find_interventions`.
+    reference
+        The pivot, the rank whose propensity is 1.
 
     Returns
     -------
@@ -134,8 +138,10 @@ def adjacent_chain(found: Interventions, *, reference: int = 1) -> Propensities:
 
     Parameters
     ----------
-    found : the interventional sets, from `find_interventions`.
-    reference : the rank whose propensity is 1.
+    found
+        The interventional sets, from `find_interventions`.
+    reference
+        The rank whose propensity is 1.
 
     Returns
     -------

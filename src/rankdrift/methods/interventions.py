@@ -71,13 +71,18 @@ def find_interventions(
 
     Parameters
     ----------
-    log : from `read_log`.
-    max_rank : the deepest rank, from 2 to 100.
-    unclicked : whether to collect pairs without a click too, as `all_pairs` needs: that is every
-        pair shown at two of these ranks, so it costs a GROUP BY over all rows down to `max_rank`,
-        where a harvest looks at clicked pairs only.
-    buckets : of queries, to tell errors by leaving out each.
-    progress : called with the name of each step and the share of it that is done, 0 to 1.
+    log
+        From `read_log`.
+    max_rank
+        The deepest rank, from 2 to 100.
+    unclicked
+        Whether to collect pairs without a click too, as `all_pairs` needs: that is every pair shown
+        at two of these ranks, so it costs a GROUP BY over all rows down to `max_rank`, where a
+        harvest looks at clicked pairs only.
+    buckets
+        Of queries, to tell errors by leaving out each.
+    progress
+        Called with the name of each step and the share of it that is done, 0 to 1.
 
     Returns
     -------

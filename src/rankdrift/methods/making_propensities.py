@@ -58,11 +58,16 @@ def by_jackknife(
 
     Parameters
     ----------
-    ranks : (R,)
-    log_p : (R,), relative to anything.
-    influence : (G, R), how far log_p moves when a bucket is left out.
-    evidence : what is behind each rank. Buckets without clicks do not count.
-    about : what else there is to say; its reference must be among the ranks.
+    ranks
+        (R,)
+    log_p
+        (R,), relative to anything.
+    influence
+        (G, R), how far log_p moves when a bucket is left out.
+    evidence
+        What is behind each rank. Buckets without clicks do not count.
+    about
+        What else there is to say; its reference must be among the ranks.
     """
     place = place_of(about.reference, ranks, about.gaps)
     used = np.asarray(evidence.clicks.any(axis=1))

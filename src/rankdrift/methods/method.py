@@ -106,16 +106,24 @@ class Method:
 
     Attributes
     ----------
-    name : by which it is asked for.
-    label : what the user is told of it, in a few words.
-    family : methods of one family are listed together.
-    kind : what it learns from, which decides what a disagreement with another usually means.
-    assumes, needs, fails : what it assumes, what the log must have, and when it fails, in words
-        that complete a row of a table.
-    run : the estimator. Where its errors come from leaving out buckets of queries, it ends with
+    name
+        By which it is asked for.
+    label
+        What the user is told of it, in a few words.
+    family
+        Methods of one family are listed together.
+    kind
+        What it learns from, which decides what a disagreement with another usually means.
+    assumes, needs, fails
+        What it assumes, what the log must have, and when it fails, in words that complete a row of
+        a table.
+    run
+        The estimator. Where its errors come from leaving out buckets of queries, it ends with
         `method.made(curve, by_bucket=curve.deviations)`.
-    option : the option of `compare` that it cannot do without.
-    default : whether `compare` runs it unless told otherwise.
+    option
+        The option of `compare` that it cannot do without.
+    default
+        Whether `compare` runs it unless told otherwise.
 
     Examples
     --------

@@ -51,10 +51,14 @@ def tally(
 
     Parameters
     ----------
-    log : from `read_log`.
-    randomised : a column that says yes or no; only rows where it says yes are counted.
-    buckets : of queries, to tell errors by leaving out each.
-    progress : called with the name of each step and the share of it that is done, 0 to 1.
+    log
+        From `read_log`.
+    randomised
+        A column that says yes or no; only rows where it says yes are counted.
+    buckets
+        Of queries, to tell errors by leaving out each.
+    progress
+        Called with the name of each step and the share of it that is done, 0 to 1.
     """
     keep = " AND rd_randomised" if randomised else ""
 
@@ -85,10 +89,14 @@ def clicked_pairs(
 
     Parameters
     ----------
-    log : from `read_log`.
-    max_rank : deeper ranks are left out.
-    buckets : of queries, to tell errors by leaving out each.
-    progress : called with the name of each step and the share of it that is done, 0 to 1.
+    log
+        From `read_log`.
+    max_rank
+        Deeper ranks are left out.
+    buckets
+        Of queries, to tell errors by leaving out each.
+    progress
+        Called with the name of each step and the share of it that is done, 0 to 1.
     """
 
     def steps(p: Planner) -> list[Step]:

@@ -18,13 +18,18 @@ class Ratio(Interval):
 
     Attributes
     ----------
-    value, low, high, level : the ratio and its interval.
-    std_error, df : of the log of the ratio, with its degrees of freedom.
-    pairs : listed pairs with a click that appeared at both ranks.
-    clicks_i, clicks_j : the clicks of those pairs at each rank.
-    left_out : pairs counted by two ranks at a time, which may have appeared at both but do not tell
-        their clicks per impression; None where restricted counts of an older rankdrift do not know
-        how many.
+    value, low, high, level
+        The ratio and its interval.
+    std_error, df
+        Of the log of the ratio, with its degrees of freedom.
+    pairs
+        Listed pairs with a click that appeared at both ranks.
+    clicks_i, clicks_j
+        The clicks of those pairs at each rank.
+    left_out
+        Pairs counted by two ranks at a time, which may have appeared at both but do not tell their
+        clicks per impression; None where restricted counts of an older rankdrift do not know how
+        many.
     """
 
     std_error: float
@@ -43,9 +48,12 @@ def ratio(counts: Counts, i: int, j: int, level: float = 0.95) -> Ratio:
 
     Parameters
     ----------
-    counts : from `harvest`.
-    i, j : two ranks.
-    level : of the interval, which is the jackknife's over query buckets, on the log of the ratio.
+    counts
+        From `harvest`.
+    i, j
+        Two ranks.
+    level
+        Of the interval, which is the jackknife's over query buckets, on the log of the ratio.
 
     Returns
     -------
