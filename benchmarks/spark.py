@@ -14,8 +14,9 @@ def run(rows: int) -> dict[str, Any]:
     from pyspark.sql import SparkSession, functions
 
     from rankdrift import harvest, read_log
+    from rankdrift.log.engines.java import java
 
-    session = (
+    builder = (
         SparkSession.builder.master("local[2]")
         .appName("rankdrift benchmarks")
         .config("spark.ui.enabled", False)
@@ -23,8 +24,9 @@ def run(rows: int) -> dict[str, Any]:
         .config("spark.driver.memory", "4g")
         .config("spark.sql.shuffle.partitions", 8)
         .config("spark.log.level", "ERROR")
-        .getOrCreate()
     )
+    with java():
+        session = builder.getOrCreate()
     columns = {column: column for column in logs.COLUMNS}
 
     def scan(files: list[str]) -> None:

@@ -4,6 +4,8 @@ from functools import cache
 
 from pyspark.sql import SparkSession
 
+from rankdrift.log.engines.java import java
+
 SMALL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -27,4 +29,5 @@ def session() -> SparkSession:
     builder = SparkSession.builder.master("local[2]")
     for name, value in SMALL.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with java():
+        return builder.getOrCreate()

@@ -20,6 +20,7 @@ from rankdrift.core.dialects import SPARK, Dialect
 from rankdrift.core.errors import BadLog, BadOption, MissingExtra
 from rankdrift.log.columns import Column
 from rankdrift.log.engines.engine import Day, Progress
+from rankdrift.log.engines.java import java, why_not
 from rankdrift.log.engines.parquet import check_schemas
 from rankdrift.log.sources import Files, find
 from rankdrift.log.sql.plan import Plan
@@ -233,14 +234,20 @@ def _session(master: str | None) -> Any:
     active = SparkSession.getActiveSession()
     if active is not None and master is None:
         return active
-    return (
+    builder = (
         SparkSession.builder.master(master or "local[*]")
         .appName("rankdrift")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
     )
+    try:
+        with java():
+            return builder.getOrCreate()
+    except PySparkException as error:
+        if "JAVA_GATEWAY_EXITED" not in str(error):
+            raise
+        raise MissingExtra(why_not()) from None
 
 
 def _is_classic(session: Any) -> bool:
