@@ -402,6 +402,14 @@ def test_a_missing_library_tells_how_to_install_it(monkeypatch):
         ranker_module.library("no_such_library")
 
 
+def test_a_library_that_does_not_load_tells_what_it_lacks(monkeypatch, tmp_path):
+    """As LightGBM does on a bare Debian."""
+    (tmp_path / "unloadable.py").write_text("import ctypes; ctypes.CDLL('libnowhere.so.1')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(MissingExtra, match=r"libnowhere\.so\.1.*apt-get install libgomp1"):
+        ranker_module.library("unloadable")
+
+
 def test_training_queries_are_known_from_few_hashes():
     rng = np.random.default_rng(0)
     keys = rng.integers(0, 2**63, 20_000).astype(np.uint64)

@@ -158,6 +158,11 @@ def library(name: str) -> Any:
         raise MissingExtra(
             f"Rankers of {name} need it installed: pip install 'rankdrift[{EXTRAS[name]}]'"
         ) from None
+    except OSError as error:
+        raise MissingExtra(
+            f"{name} is installed, but cannot be loaded: {error}. On Debian and Ubuntu the library "
+            "it usually lacks comes with: apt-get install libgomp1"
+        ) from None
 
 
 def sketch(query_keys: NDArray[np.uint64]) -> tuple[int, ...]:
