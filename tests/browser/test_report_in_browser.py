@@ -1,12 +1,12 @@
-"""The report in Debian's chromium: it asks for nothing, tells the right numbers, and obeys."""
+"""The report in a browser: it asks for nothing, tells the right numbers, and obeys."""
 
 import json
 import re
-import shutil
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from find_browser import find_browser
 from playwright.sync_api import sync_playwright
 from support.curve_example import hand
 from support.results_example import EVIL, RANKS, every, made
@@ -14,7 +14,7 @@ from support.results_example import EVIL, RANKS, every, made
 from rankdrift.core.words import figure
 from rankdrift.report.page.report import make_report
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 WIDE, PHONE = 1280, 390
 SOON = 10_000  # milliseconds; all is there at once, but the machine may be busy
 # Of a coordinate, in units of the picture: Python and JavaScript may round a half differently.
@@ -23,9 +23,9 @@ ROUNDING = 0.11
 
 @pytest.fixture(scope="module")
 def chromium():
-    path = shutil.which("chromium")
+    path = find_browser()
     if path is None:
-        pytest.fail("These tests need a browser: apt-get install chromium")
+        pytest.fail("These tests need a browser: .venv/bin/python tools/find_browser.py brings one")
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser

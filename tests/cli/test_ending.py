@@ -168,6 +168,7 @@ def test_ctrl_c_does_not_list_what_the_shell_listed(rankdrift, tmp_path, monkeyp
     assert rankdrift("inspect", *files, "--quiet").err.strip() == "Stopped."
 
 
+@pytest.mark.slow
 def test_kill_at_any_moment_and_finish_later(tmp_path):
     """What the days of a disturbed run end up as is what an undisturbed run writes."""
     searches(tmp_path / "log", rows=16_000, days=4, queries=30, depth=50)

@@ -16,7 +16,8 @@ from rankdrift.cli import rankdrift as group
 from rankdrift.reproduce import table
 from rankdrift.simulate import market
 
-pytestmark = pytest.mark.xdist_group("every verb")  # run once, by one worker
+# Run once, by one worker.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("every verb")]
 READ = ["--query", "keywords,category,aspects", "--segment", "platform", "--max-rank", "20"]
 LOG = ["log/*.parquet", *READ]
 RUN = {

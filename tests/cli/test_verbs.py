@@ -251,6 +251,7 @@ def test_import_counts_of_something_else(rankdrift, log, tmp_path):
     assert not (tmp_path / "counts.parquet").exists()
 
 
+@pytest.mark.slow
 def test_demo_runs_the_real_steps(rankdrift, tmp_path):
     folder = tmp_path / "demo"
     done = rankdrift("demo", "-o", folder, "--rows", 60_000, "--seed", 3, "--json")

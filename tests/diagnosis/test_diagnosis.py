@@ -33,6 +33,7 @@ def sound():
     ]
 
 
+@pytest.mark.slow
 def test_false_alarms_are_rare(sound):
     alarms = [
         [name for name, check in found.items() if check.verdict in (CAUTION, SERIOUS)]

@@ -56,6 +56,7 @@ def known_extras() -> set[str]:
     return set(project["optional-dependencies"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [pytest.param(p, marks=SPARK if is_spark(p) else []) for p in PAGES if is_run(p)],

@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 # What a page would fetch from somewhere else; links to follow are no requests.
 FETCHED = re.compile(r"""<(?:script|img|link|iframe)[^>]+(?:src|href)=["']?(https?:)?//""")
 
 
+@pytest.mark.slow
 def test_the_site_builds_without_a_warning_and_fetches_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", tmp_path]
     env = os.environ | {"NO_MKDOCS_2_WARNING": "1"}

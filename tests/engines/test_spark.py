@@ -109,8 +109,8 @@ print(spark._jvm.java.lang.System.getProperty("java.home"), os.environ.get("JAVA
 def test_a_java_of_the_user_goes_first(start):
     done = start(JAVA_HOME="/nowhere")
     assert done.stderr.splitlines()[-1].startswith(
-        "rankdrift.core.errors.MissingExtra: Spark did not start with the Java that JAVA_HOME names, "
-        "'/nowhere'. Spark 4 needs Java 17 or 21: set JAVA_HOME to one, or unset it"
+        "rankdrift.core.errors.MissingExtra: Spark did not start with the Java that JAVA_HOME "
+        "names, '/nowhere'. Spark 4 needs Java 17 or 21: set JAVA_HOME to one, or unset it"
     )
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rankdrift.counts.counts import UNIT, ByRank, Counts, Overflow, Pairs, RankPairs, merge
 from rankdrift.counts.funnel import Dropped, Funnel, Used
 
+pytestmark = pytest.mark.slow
 RANKS = [1, 2, 3, 5, 40, 90_000, 1_000_000]  # wide enough that a row is several 64-bit words
 MAX_RANK = RANKS[-1]
 HASHES = 32

@@ -21,6 +21,7 @@ from rankdrift.counts.funnel import Funnel
 from rankdrift.estimation import estimate
 from rankdrift.estimation.fitting import Options, fit
 
+pytestmark = pytest.mark.slow
 EXACT = 1e-8  # the same numbers summed in another order, through one Newton iteration
 RANKS = (1, 2, 3, 5, 8)
 BUCKETS = 16

@@ -17,6 +17,7 @@ from rankdrift.counts.counts import Counts, merge
 from rankdrift.harvesting.counting import harvest, harvest_by_day
 from rankdrift.log.log import read_log
 
+pytestmark = pytest.mark.slow
 # Few values, so that pairs meet; everything is text, as it comes from a careless export.
 RANKS = ("1", "2", "3", " 4", "5.0", "9", "-1", "2.5", "x", "", None)
 CLICKS = ("0", "0", "1", "yes", "no", "3", "-2", "0.5", "?", "", None)

@@ -40,6 +40,7 @@ def worlds():
     return {curve: (np.stack(c), np.stack(z)) for curve, (c, z) in found.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curve", CURVES)
 @pytest.mark.parametrize(("first", "last"), BLOCKS)
 def test_intervals_cover_the_truth(worlds, curve, first, last):

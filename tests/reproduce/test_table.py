@@ -26,6 +26,7 @@ from rankdrift.reproduce.table import (
 DATA = os.environ.get("RANKDRIFT_DATA")
 
 
+@pytest.mark.slow
 def test_ours_beats_biased_by_the_truth(tmp_path):
     """`rankdrift reproduce table --small`, of which two models are needed for their order."""
     found = reproduce_table(size="small", models=("biased", "ours"), threads=1)
