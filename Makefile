@@ -3,7 +3,7 @@ BIN := .venv/bin
 # Brings what a target needs into .venv, and has nothing to do when it is there.
 PREPARE := @$(PYTHON) tools/prepare.py
 
-.PHONY: help demo test quick bench accuracy docs lint format clean
+.PHONY: help demo test quick bench accuracy docs picture lint format clean
 
 help:
 	@echo 'make demo      make up a log and go through all the steps, to demo/report.html'
@@ -12,7 +12,8 @@ help:
 	@echo 'make bench     time and memory, beside the obvious ways to do the same'
 	@echo 'make accuracy  bias, errors and coverage in worlds of known truth, beside the peers'
 	@echo 'make docs      the documentation as a site, under build/site'
-	@echo 'make lint      style and types only'
+	@echo 'make lint      style, types and the direction of imports only'
+	@echo 'make picture   draw the picture of the packages in docs/architecture.md'
 	@echo 'make format    put the code into the common style'
 	@echo 'make clean     remove everything the other targets made'
 
@@ -42,6 +43,10 @@ docs:
 	$(PREPARE) docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
+picture:
+	$(PREPARE) lint
+	$(BIN)/python tools/draw_packages.py
+
 lint:
 	$(PREPARE) lint
 	$(LINT)
@@ -60,4 +65,5 @@ define LINT
 $(BIN)/ruff check .
 $(BIN)/ruff format --check .
 $(BIN)/mypy
+$(BIN)/lint-imports --no-logo
 endef

@@ -1,4 +1,4 @@
-"""Draws docs/figures/packages.svg from what the packages really import: make architecture.
+"""Draws docs/figures/packages.svg from what the packages really import: make picture.
 
 Rows are the layers of the import contract in pyproject.toml. An arrow says "imports"; arrows that
 others imply are left out (where A imports B and B imports C, A may use C too), and so are the
