@@ -115,8 +115,8 @@ def compare(
     """Estimate the propensities of a log by several methods, and tell how far they are apart.
 
     Methods assume different things. Where such methods agree, believe them; where they differ, the
-    difference says which assumption to doubt. What a method assumes, needs and fails by:
-    `for m in rankdrift.methods.estimators.METHODS: print(m.name, m.assumes, m.needs, m.fails)`.
+    difference says which assumption to doubt. `METHODS` in `rankdrift.methods.estimators` has of
+    each what it assumes, what it needs and when it fails.
 
     Parameters
     ----------

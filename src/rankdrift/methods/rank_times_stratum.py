@@ -12,7 +12,6 @@ the maximum that EM would creep up to.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -357,8 +356,8 @@ def _joined(data: Strata) -> Strata:
     cell = stratum * len(data.ranks) + data.rank[keep]
     cells, place = np.unique(cell, return_inverse=True)
 
-    def total(values: Floats) -> Any:
-        return np.bincount(place, values[keep], minlength=len(cells))
+    def total(values: Floats) -> Floats:
+        return np.asarray(np.bincount(place, values[keep], minlength=len(cells)), float)
 
     rank, of = cells % len(data.ranks), cells // len(data.ranks)
     clicks, misses = total(data.clicks), total(data.misses)
