@@ -8,7 +8,17 @@ import duckdb
 def connect(
     path: str = ":memory:", *, watched: bool = False, **config: Any
 ) -> duckdb.DuckDBPyConnection:
-    """No bar is drawn; if `watched`, `query_progress` tells how far a query is."""
+    """Open a database, in memory or in a file, on which DuckDB draws no bar.
+
+    Parameters
+    ----------
+    path
+        A DuckDB file.
+    watched
+        Whether `query_progress` is to tell how far a query is.
+    config
+        DuckDB's own settings.
+    """
     database = duckdb.connect(path, config=config)
     try:
         database.execute(f"SET enable_progress_bar = {'true' if watched else 'false'}")

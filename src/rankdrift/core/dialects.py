@@ -5,7 +5,7 @@ template each. `{}` is the argument. Nothing here is specific to one step of the
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rankdrift.core.errors import BadOption, did_you_mean
@@ -13,6 +13,8 @@ from rankdrift.core.errors import BadOption, did_you_mean
 
 @dataclass(frozen=True)
 class Dialect:
+    """A dialect of SQL, as templates for what differs."""
+
     name: str
     quotes: str  # the character around identifiers
     backslashes: bool  # does a backslash inside a string literal escape?
@@ -45,26 +47,32 @@ class Dialect:
     first_in: str  # the place, from 1, of the first {1} in list {0}
     strays: str  # how many elements of list {0} are not in list {1}
     element: str  # element {1} of list {0}
+    # identifiers
+    capitals: bool = False  # does an ordinary name without quotes mean the name in capitals?
+    quotes_escaped: bool = False  # is a quote in a name escaped by a backslash, or doubled?
 
     def quote(self, *path: str) -> str:
         """An identifier no name can break out of."""
-        q = self.quotes
-        if self.name == "snowflake":
-            # There, an ordinary name without quotes means the same name in capitals.
-            path = tuple(p.upper() if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$]*", p) else p
-                         for p in path)  # fmt: skip
-        if self.name == "bigquery":
-            parts = (p.replace("\\", "\\\\").replace(q, "\\" + q) for p in path)
-        else:
-            parts = (p.replace(q, q + q) for p in path)
-        return ".".join(q + part + q for part in parts)
+        return ".".join(self._quote(name) for name in path)
 
-    def literal(self, value: str) -> str:
+    def _quote(self, name: str) -> str:
+        q = self.quotes
+        if self.capitals and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$]*", name):
+            name = name.upper()
+        if self.quotes_escaped:
+            return q + name.replace("\\", "\\\\").replace(q, "\\" + q) + q
+        return q + name.replace(q, q + q) + q
+
+    def literal(self, value: str | None) -> str:
+        """Text that no value can break out of; NULL for None."""
+        if value is None:
+            return "NULL"
         if self.backslashes:
             return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
         return "'" + value.replace("'", "''") + "'"
 
-    def literals(self, values: Sequence[str]) -> str:
+    def literals(self, values: Iterable[str]) -> str:
+        """Several texts with commas between. None is not among them: nothing is equal to NULL."""
         return ", ".join(map(self.literal, values))
 
 
@@ -194,6 +202,7 @@ BIGQUERY = Dialect(
         " WHERE v IS NULL OR v NOT IN (SELECT w FROM UNNEST({1}) AS w WHERE w IS NOT NULL))"
     ),
     element="{0}[SAFE_ORDINAL({1})]",
+    quotes_escaped=True,
 )
 
 SNOWFLAKE = Dialect(
@@ -230,6 +239,7 @@ SNOWFLAKE = Dialect(
     first_in="ARRAY_POSITION(CAST({1} AS VARIANT), {0}) + 1",
     strays="ARRAY_SIZE(FILTER(COALESCE({0}, []), v -> NOT ARRAY_CONTAINS(v, {1})))",
     element="GET({0}, {1} - 1)",
+    capitals=True,
 )
 
 TRINO = Dialect(
@@ -275,6 +285,7 @@ DIALECTS = {d.name: d for d in (DUCKDB, SPARK, BIGQUERY, SNOWFLAKE, TRINO)}
 
 
 def dialect(name: str) -> Dialect:
+    """The dialect of that name."""
     if name not in DIALECTS:
         raise BadOption(
             f"No SQL dialect {name!r}.{did_you_mean(name, DIALECTS)} "
