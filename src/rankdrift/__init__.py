@@ -17,7 +17,7 @@ _HOME = {
     "inspect": "harvesting.inspection",
     "Inspection": "harvesting.inspection",
     "harvest": "harvesting.counting",
-    "harvest_by_day": "harvesting.counting",
+    "harvest_by_day": "harvesting.by_day",
     "Counts": "counts.counts",
     "merge": "counts.counts",
     "Funnel": "counts.funnel",
@@ -71,7 +71,8 @@ if TYPE_CHECKING:
     from rankdrift.counts.funnel import Funnel
     from rankdrift.diagnosis.diagnosing import diagnose
     from rankdrift.estimation import estimate
-    from rankdrift.harvesting.counting import harvest, harvest_by_day
+    from rankdrift.harvesting.by_day import harvest_by_day
+    from rankdrift.harvesting.counting import harvest
     from rankdrift.harvesting.inspection import Inspection, inspect
     from rankdrift.harvesting.warehouse import import_counts, warehouse_sql
     from rankdrift.log.log import Log, read_log

@@ -76,7 +76,7 @@ def _never(*args, **options):
 
 
 def test_a_folder_that_cannot_be_written(rankdrift, log, tmp_path, monkeypatch):
-    monkeypatch.setattr("rankdrift.harvesting.counting.harvest_by_day", _never)
+    monkeypatch.setattr("rankdrift.harvesting.by_day.harvest_by_day", _never)
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", tmp_path / "days.parquet"):
         done = rankdrift("harvest", log, "--by", "day", "-o", place)

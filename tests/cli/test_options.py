@@ -8,7 +8,7 @@ from rankdrift import read_log
 from rankdrift.cli.options import ENGINE, HELP, NOT_TYPED, given, shorter, typed
 from rankdrift.core.errors import RankdriftError
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN
-from rankdrift.log.log import Names
+from rankdrift.log.options import Names
 
 TYPED = [name for name in signature(read_log).parameters if name not in NOT_TYPED]
 

@@ -14,7 +14,7 @@ from support.clicklogs import frame
 from rankdrift import Counts
 from rankdrift.cli.screen import Screen
 from rankdrift.core.words import percent, printable, share
-from rankdrift.harvesting.plan import harvest_plan
+from rankdrift.harvesting.plan import Sizes, harvest_plan
 
 ANSI = re.compile(r"\x1b")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -189,7 +189,7 @@ def test_the_steps_of_the_bar_are_those_of_the_plan(log):
     from rankdrift import read_log
 
     progress = import_module("rankdrift.cli.progress")
-    plan = [step.name for step in harvest_plan(read_log(log).planner()).steps if step.keep]
+    plan = [step.name for step in harvest_plan(read_log(log).planner(), Sizes()).steps if step.keep]
     timed = [name for name in progress.STEPS if name in plan]
     assert [name for name in plan if name in progress.STEPS] == timed
     # A bar that skips a little is no harm, one that has lost the long steps is.

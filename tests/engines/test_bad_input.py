@@ -13,7 +13,8 @@ import pytest
 from support.harness import random_log, write_parquet
 
 from rankdrift.core.errors import BadLog, BadOption, MissingColumns, RankdriftError, Remark
-from rankdrift.harvesting.counting import harvest, harvest_by_day
+from rankdrift.harvesting.by_day import harvest_by_day
+from rankdrift.harvesting.counting import harvest
 from rankdrift.log.log import read_log
 
 

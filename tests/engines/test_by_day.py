@@ -14,7 +14,8 @@ from support.harness import assert_same, random_log, with_holes, write_parquet
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.counts.file import read_metadata
 from rankdrift.harvesting import counting as harvesting
-from rankdrift.harvesting.counting import harvest, harvest_by_day
+from rankdrift.harvesting.by_day import harvest_by_day
+from rankdrift.harvesting.counting import harvest
 from rankdrift.log.engines.duckdb.days import DuckdbDays
 from rankdrift.log.engines.duckdb.engine import DuckdbEngine
 from rankdrift.log.log import read_log

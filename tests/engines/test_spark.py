@@ -152,7 +152,7 @@ def test_settings_of_the_user_survive(log, monkeypatch):
             meanwhile.append(spark.conf.get(name))
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("rankdrift.log.engines.spark._landed", interrupt)
+        monkeypatch.setattr("rankdrift.log.engines.spark._in_duckdb", interrupt)
         with pytest.raises(KeyboardInterrupt):
             rankdrift.harvest(harvested)
         assert meanwhile == ["2000"] and spark.conf.get(name) == "123456"

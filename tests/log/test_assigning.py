@@ -1,7 +1,9 @@
 import pytest
 
 from rankdrift.core.errors import BadOption, MissingColumns
-from rankdrift.log.columns import NEEDED, OPTIONAL, SYNONYMS, Column, Roles, assign, guess, plain
+from rankdrift.log.assigning import assign
+from rankdrift.log.columns import SYNONYMS, Column, Roles
+from rankdrift.log.layouts import LAYOUTS
 
 
 def columns(**kinds):
@@ -18,52 +20,22 @@ EVENTS = columns(
 )  # fmt: skip
 
 
-def roles(found, layout="auto", **given):
-    return assign(found, given, layout)[0]
+def roles(found, **given):
+    return assign(found, given)[1]
 
 
-@pytest.mark.parametrize("name", ["Item ID", "item_id", "itemId", "ITEM-ID", "item.id"])
-def test_names_are_compared_without_case_and_punctuation(name):
-    found = columns(x="text") | {name: Column((name,), "text")}
-    assert (guess("doc", found.values()) == name) == ("." not in name)
-    assert plain("Item ID") == plain("item_id") == plain("itemId")
-
-
-@pytest.mark.parametrize("role", SYNONYMS)
-def test_every_synonym_is_guessed(role):
-    kind = "list" if role in ("shown", "clicked") else "text"
-    for word in SYNONYMS[role]:
-        assert guess(role, [Column(tuple(word.split(".")), kind)]) == word
-    words = [plain(word) for word in SYNONYMS[role]]
-    known_twice = {"docid", "itemid"}
-    assert {word for word in words if words.count(word) > 1} <= known_twice
-
-
-def test_the_better_word_wins_whatever_the_order():
-    some = [Column(("position",), "int"), Column(("rank",), "int"), Column(("pos",), "int")]
-    assert guess("rank", some) == guess("rank", some[::-1]) == "rank"
-    assert guess("rank", some, taken=["rank"]) == "position"
-
-
-def test_of_two_columns_of_one_plain_name_the_first_is_taken():
-    assert guess("doc", [Column(("item_id",), "text"), Column(("itemId",), "text")]) == "item_id"
-
-
-def test_a_column_of_the_wrong_kind_is_not_guessed():
-    assert guess("click", [Column(("clicked",), "list"), Column(("clicks",), "int")]) == "clicks"
-    assert guess("shown", [Column(("results",), "int")]) is None
-    assert guess("shown", [Column(("results",), "text")]) is None
-    assert guess("doc", [Column(("doc",), "nested")]) is None
+def layout(found, wanted="auto", **given):
+    return assign(found, given, wanted)[0].name
 
 
 def test_layouts_are_told_apart_by_their_columns():
-    assert roles(LONG).layout == "long"
-    assert roles(LIST).layout == "list"
-    assert roles(EVENTS).layout == "events"
+    assert layout(LONG) == "long"
+    assert layout(LIST) == "list"
+    assert layout(EVENTS) == "events"
     both = LONG | LIST
-    assert roles(both).layout == "long"
-    assert roles(both, shown="results", rank=None).layout == "list"
-    assert roles(both, layout="list").layout == "list"
+    assert layout(both) == "long"
+    assert layout(both, shown="results", rank=None) == "list"
+    assert layout(both, "list") == "list"
 
 
 def test_events_of_opensearch_are_read_as_they_come():
@@ -82,7 +54,7 @@ def test_a_query_id_is_no_search_in_a_long_log():
 
 
 def test_what_was_guessed_is_told_apart_from_what_was_named():
-    found, guessed = assign(LONG | columns(date="date", price="float"), {"doc": "price"}, "auto")
+    _, found, guessed = assign(LONG | columns(date="date", price="float"), {"doc": "price"}, "auto")
     assert found.doc == "price"
     assert guessed == {"query": "query", "rank": "rank", "click": "click", "day": "date"}
 
@@ -144,10 +116,5 @@ def test_a_role_of_another_layout_is_refused(layout, given, fact):
 
 def test_needed_roles_are_fields_of_roles():
     names = set(vars(Roles(query=("q",))))
-    for layout in NEEDED:
-        assert {*NEEDED[layout], *OPTIONAL[layout]} <= names & set(SYNONYMS)
-
-
-def test_roles_as_plain_values():
-    found = Roles(query=("a", "b"), doc="d", same=("p",))
-    assert found.to_dict() == {"query": ["a", "b"], "doc": "d", "same": ["p"]}
+    for layout in LAYOUTS.values():
+        assert {*layout.needed, *layout.optional} <= names & set(SYNONYMS)

@@ -5,7 +5,7 @@ import pytest
 
 from rankdrift.core.errors import BadOption, RankdriftError
 from rankdrift.log.log import Log, read_log
-from rankdrift.log.sql.values import Rules
+from rankdrift.log.options import Rules
 
 
 @pytest.fixture

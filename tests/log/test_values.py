@@ -7,8 +7,8 @@ import pytest
 
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.log.columns import Column
-from rankdrift.log.sql import values as reading
-from rankdrift.log.sql.values import Rules
+from rankdrift.log.options import Rules
+from rankdrift.log.sql import values
 
 
 @cache
@@ -57,11 +57,11 @@ def evaluate(*expressions, value):
     ],
 )
 def test_ranks(kind, value, rank, bad):
-    assert evaluate(*reading.rank("x", kind, DUCKDB), value=value) == (rank, bad)
+    assert evaluate(*values.rank("x", kind, DUCKDB), value=value) == (rank, bad)
 
 
 def test_a_rank_that_is_null_in_json_is_missing():
-    rank, bad = evaluate(*reading.rank("x", "json", DUCKDB), value="'null'::JSON")
+    rank, bad = evaluate(*values.rank("x", "json", DUCKDB), value="'null'::JSON")
     assert rank is None and not bad
 
 
@@ -90,14 +90,14 @@ def test_a_rank_that_is_null_in_json_is_missing():
     ],
 )
 def test_clicks(kind, value, click, bad):
-    assert evaluate(*reading.click("x", kind, DUCKDB), value=value) == (click, bad)
+    assert evaluate(*values.click("x", kind, DUCKDB), value=value) == (click, bad)
 
 
 @pytest.mark.parametrize(
     ("kind", "value"), [("int", "-1"), ("float", "-1.0::DOUBLE"), ("text", "'-1'")]
 )
 def test_a_negative_number_of_clicks_is_unreadable(kind, value):
-    assert evaluate(reading.click("x", kind, DUCKDB)[1], value=value) == (True,)
+    assert evaluate(values.click("x", kind, DUCKDB)[1], value=value) == (True,)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_negative_number_of_clicks_is_unreadable(kind, value):
     ],
 )
 def test_days(kind, value, zone, day):
-    sql = reading.day(Column(("x",), kind), "x", Rules(time_zone=zone), DUCKDB)
+    sql = values.day(Column(("x",), kind), "x", Rules(time_zone=zone), DUCKDB)
     [found] = evaluate(sql, value=value)
     assert (found and found.isoformat()) == day
 
@@ -167,7 +167,7 @@ def test_days(kind, value, zone, day):
     ],
 )  # fmt: skip
 def test_keys_as_text(kind, value, text):
-    sql = reading.as_text(reading.key("x", kind, DUCKDB), kind, DUCKDB)
+    sql = values.as_text(values.key("x", kind, DUCKDB), kind, DUCKDB)
     assert evaluate(sql, value=value) == (text,)
 
 
@@ -182,4 +182,4 @@ def test_keys_as_text(kind, value, text):
     ],
 )
 def test_what_a_day_means_in_words(kind, zone, words):
-    assert reading.zone_words(Column(("x",), kind), Rules(time_zone=zone)) == words
+    assert values.zone_words(Column(("x",), kind), Rules(time_zone=zone)) == words

@@ -14,7 +14,8 @@ from oracle.harvest_oracle import read_day, tally
 from support.harness import assert_same, contents
 
 from rankdrift.counts.counts import Counts, merge
-from rankdrift.harvesting.counting import harvest, harvest_by_day
+from rankdrift.harvesting.by_day import harvest_by_day
+from rankdrift.harvesting.counting import harvest
 from rankdrift.log.log import read_log
 
 pytestmark = pytest.mark.slow

@@ -1,71 +1,73 @@
-"""The options of `read_log`, as options of a command: one for each of its parameters."""
+"""The options of a log as options of a command: one for each of those in `log/options.py`."""
 
 from __future__ import annotations
 
 import glob
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import signature
 from typing import Any, NamedTuple
 
 import click
 from click.core import ParameterSource
 
 from rankdrift.core.errors import BadOption, RankdriftError
-from rankdrift.log.log import Log, Names, read_log
-from rankdrift.log.sql.values import Rules
+from rankdrift.log.layouts import layouts_help
+from rankdrift.log.log import Log, read_log
+from rankdrift.log.options import TAKES, Rules
 
 ENGINE = ("engine", "master", "memory", "threads")
 NOT_TYPED = ("source", "session")  # LOG itself, and an object that only Python can pass
 LARGEST_RESULT = 100_000_000  # bytes: what is larger is a log, and takes long to look into
 
 
-class Told(NamedTuple):
+class Help(NamedTuple):
+    """What the help says of an option: under which heading, what it takes, and what it does."""
+
     section: str
     metavar: str
-    help: str
+    text: str
 
 
 _COLUMNS, _ROWS, _RUN = "Columns (guessed from their names if not given)", "Rows", "Where it runs"
 _RULES = Rules()
 
-# Every parameter of read_log but NOT_TYPED, in the order of the help.
 HELP = {
-    "query": Told(_COLUMNS, "NAME,…", "The query; several make one query together."),
-    "doc": Told(_COLUMNS, "NAME", "The result shown: a product, a document."),
-    "rank": Told(_COLUMNS, "NAME", "Its rank, 1 at the top."),
-    "click": Told(_COLUMNS, "NAME", "Was it clicked? A flag, a number of clicks, or a time."),
-    "day": Told(_COLUMNS, "NAME", 'The day or the time. "" for none, here as elsewhere.'),
-    "time": Told(_COLUMNS, "NAME", "The time of day, if --day does not tell it."),
-    "search": Told(_COLUMNS, "NAME", "Tells one search from another."),
-    "same": Told(_COLUMNS, "NAME,…", "Must be equal for two appearances to be the same pair."),
-    "segment": Told(_COLUMNS, "NAME,…", "Count these apart, such as web and mobile."),
-    "page": Told(_COLUMNS, "NAME", "The page, where ranks start again on each."),
-    "shown": Told(_COLUMNS, "NAME", "Layout list: the docs shown, in order."),
-    "clicked": Told(_COLUMNS, "NAME", "Layout list: the docs clicked."),
-    "event": Told(_COLUMNS, "NAME", "Layout events: what happened."),
-    "layout": Told(_ROWS, "LAYOUT", "long: a row per result shown; list: per search; events."),
-    "where": Told(_ROWS, "SQL", "Only rows that meet this condition."),
-    "max_rank": Told(_ROWS, "N", f"Ignore deeper ranks.  [default: {_RULES.max_rank}]"),
-    "first_rank": Told(_ROWS, "N", f"What the top rank is called.  [default: {_RULES.first_rank}]"),
-    "page_size": Told(_ROWS, "N", "Results a page; goes with --page."),
-    "first_page": Told(_ROWS, "N", f"What page one is called.  [default: {_RULES.first_page}]"),
-    "time_zone": Told(_ROWS, "ZONE", "Where days begin at midnight, such as Europe/Berlin."),
-    "shown_events": Told(
+    "query": Help(_COLUMNS, "NAME,…", "The query; several make one query together."),
+    "doc": Help(_COLUMNS, "NAME", "The result shown: a product, a document."),
+    "rank": Help(_COLUMNS, "NAME", "Its rank, 1 at the top."),
+    "click": Help(_COLUMNS, "NAME", "Was it clicked? A flag, a number of clicks, or a time."),
+    "day": Help(_COLUMNS, "NAME", 'The day or the time. "" for none, here as elsewhere.'),
+    "time": Help(_COLUMNS, "NAME", "The time of day, if --day does not tell it."),
+    "search": Help(_COLUMNS, "NAME", "Tells one search from another."),
+    "same": Help(_COLUMNS, "NAME,…", "Must be equal for two appearances to be the same pair."),
+    "segment": Help(_COLUMNS, "NAME,…", "Count these apart, such as web and mobile."),
+    "page": Help(_COLUMNS, "NAME", "The page, where ranks start again on each."),
+    "shown": Help(_COLUMNS, "NAME", "Layout list: the docs shown, in order."),
+    "clicked": Help(_COLUMNS, "NAME", "Layout list: the docs clicked."),
+    "event": Help(_COLUMNS, "NAME", "Layout events: what happened."),
+    "layout": Help(_ROWS, "LAYOUT", ""),  # the layouts tell themselves
+    "where": Help(_ROWS, "SQL", "Only rows that meet this condition."),
+    "max_rank": Help(_ROWS, "N", f"Ignore deeper ranks.  [default: {_RULES.max_rank}]"),
+    "first_rank": Help(_ROWS, "N", f"What the top rank is called.  [default: {_RULES.first_rank}]"),
+    "page_size": Help(_ROWS, "N", "Results a page; goes with --page."),
+    "first_page": Help(_ROWS, "N", f"What page one is called.  [default: {_RULES.first_page}]"),
+    "time_zone": Help(_ROWS, "ZONE", "Where days begin at midnight, such as Europe/Berlin."),
+    "shown_events": Help(
         _ROWS, "NAME,…", f"Events that show a result.  [default: {','.join(_RULES.shown_events)}]"
     ),
-    "click_events": Told(
+    "click_events": Help(
         _ROWS, "NAME,…", f"Events that click one.  [default: {','.join(_RULES.click_events)}]"
     ),
-    "dedupe": Told(_ROWS, "", "Keep one of rows logged twice; needs the column of searches."),
-    "format": Told(_RUN, "FORMAT", "parquet, csv, json or duckdb, where names do not tell."),
-    "table": Told(_RUN, "NAME", "The table in a DuckDB file."),
-    "config": Told(_RUN, "FILE", "A TOML file with any of these options; those typed here win."),
-    "engine": Told(_RUN, "ENGINE", "duckdb or spark.  [default: duckdb]"),
-    "master": Told(_RUN, "URL", "Of Spark, such as local[4]."),
-    "memory": Told(_RUN, "SIZE", "What DuckDB may use, such as 2GB.  [default: most there is]"),
-    "threads": Told(_RUN, "N", "What DuckDB may use.  [default: all cores]"),
+    "dedupe": Help(_ROWS, "", "Keep one of rows logged twice; needs the column of searches."),
+    "format": Help(_RUN, "FORMAT", "parquet, csv, json or duckdb, where names do not tell."),
+    "table": Help(_RUN, "NAME", "The table in a DuckDB file."),
+    "config": Help(_RUN, "FILE", "A TOML file with any of these options; those typed here win."),
+    "engine": Help(_RUN, "ENGINE", "duckdb or spark.  [default: duckdb]"),
+    "master": Help(_RUN, "URL", "Of Spark, such as local[4]."),
+    "memory": Help(_RUN, "SIZE", "What DuckDB may use, such as 2GB.  [default: most there is]"),
+    "threads": Help(_RUN, "N", "What DuckDB may use.  [default: all cores]"),
 }  # fmt: skip
+"""Every option of a log but NOT_TYPED, in the order of the help."""
 
 
 class _Seed(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.5 on
@@ -107,31 +109,35 @@ Command = Callable[..., Any]
 
 
 def log_options(*, without: Iterable[str] = ()) -> Callable[[Command], Command]:
-    """Adds an option for each parameter of `read_log`, described by `HELP`."""
-    parameters = signature(read_log).parameters
-    names = [name for name in parameters if name not in {*NOT_TYPED, *without}]
+    """Adds an option for each of those of a log, described by `HELP`."""
+    names = [name for name in TAKES if name not in {*NOT_TYPED, *without}]
     order = {name: i for i, name in enumerate(HELP)}
     names.sort(key=lambda name: order.get(name, len(order)))
 
     def add(command: Command) -> Command:
         for name in reversed(names):
-            command = _option(name, parameters[name].annotation)(command)
+            command = _option(name)(command)
         return command
 
     return add
 
 
-def _option(name: str, annotation: Any) -> Callable[[Command], Command]:
-    section, metavar, told = HELP.get(name, Told(_RUN, "VALUE", ""))
-    flag = f"--{name.replace('_', '-')}"
+def _option(name: str) -> Callable[[Command], Command]:
+    section, metavar, text = HELP.get(name, Help(_RUN, "VALUE", ""))
+    flag, takes = _flag(name), TAKES[name]
     kind: dict[str, Any]
-    if annotation == bool | None:
+    if takes == "flag":
         flags, kind = f"{flag}/--no-{flag[2:]}", {"default": None}
-    elif annotation == int | None:
+    elif takes == "whole":
         flags, kind = flag, {"type": int, "metavar": metavar}
     else:
-        flags, kind = flag, {"multiple": annotation == Names, "metavar": metavar}
-    return click.option(flags, name, cls=LogOption, section=section, help=told, **kind)
+        flags, kind = flag, {"multiple": takes in ("columns", "events"), "metavar": metavar}
+    text = layouts_help() if name == "layout" else text
+    return click.option(flags, name, cls=LogOption, section=section, help=text, **kind)
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,11 +156,12 @@ def _names(typed: tuple[str, ...]) -> str | list[str] | None:
 
 
 def read(logs: Sequence[str], options: Mapping[str, Any]) -> Log:
+    """The log that was typed; if it is none but a result, an error says how to go on with it."""
     try:
         return read_log(logs[0] if len(logs) == 1 else list(logs), **given(options))
     except RankdriftError as error:
-        if len(logs) == 1 and (told := _is_result(logs[0])):
-            raise BadOption(told) from error
+        if len(logs) == 1 and (advice := _is_result(logs[0])):
+            raise BadOption(advice) from error
         raise
 
 
@@ -162,9 +169,9 @@ def guesses(log: Log) -> list[str]:
     """What was guessed, to be told before time is spent on it."""
     if not log.guessed:
         return []
-    told = ", ".join(f"{role} = {name}" for role, name in log.guessed.items())
+    columns = ", ".join(f"{role} = {name}" for role, name in log.guessed.items())
     flag = f"--{next(iter(log.guessed))}"
-    return [f"Guessed the columns: {told}. If one is wrong, name it ({flag} …)."]
+    return [f"Guessed the columns: {columns}. If one is wrong, name it ({flag} …)."]
 
 
 def _is_result(path: str) -> str:
@@ -190,7 +197,7 @@ def typed(options: Mapping[str, Any]) -> list[str]:
     """The options as one would type them again."""
     words: list[str] = []
     for name, value in given(options).items():
-        flag = f"--{name.replace('_', '-')}"
+        flag = _flag(name)
         if isinstance(value, bool):
             words.append(flag if value else f"--no-{flag[2:]}")
             continue

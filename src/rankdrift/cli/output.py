@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rankdrift.core.errors import BadOption, RankdriftError
 from rankdrift.core.files import replacing
-from rankdrift.log.sources import find
+from rankdrift.log.sources import Files, Table, find
 
 
 class _Fine(Exception):
@@ -48,6 +48,12 @@ def _files(inputs: Iterable[str], format: str | None) -> list[str]:
     """The files that these names stand for, as far as they are files."""
     with suppress(RankdriftError):
         found = find(list(inputs), format=format)
-        paths = getattr(found, "paths", None) or [found.path]
+        paths = (
+            found.paths
+            if isinstance(found, Files)
+            else [found.path]
+            if isinstance(found, Table)
+            else []
+        )
         return [path for path in paths if os.path.exists(path)]
     return []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rankdrift.cli.screen import Screen
 from rankdrift.core.words import many
+from rankdrift.log.sql.plan import CANDIDATES, CELLS, KNOWN, PAIRS, RESULT, TALLY, TWICE, USED
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 PATIENCE = 1.0  # seconds without a bar
 # The plan's steps that take time: their share of it, measured on 16 million rows, and words.
 STEPS = {
-    "tally": (0.10, "counting rows"),
-    "known": (0.22, "finding clicked pairs"),
-    "candidates": (0.44, "gathering their appearances"),
-    "twice": (0.07, "keeping those that moved"),
-    "cells": (0.05, "keeping those that moved"),
-    "pairs": (0.03, "counting pairs"),
-    "used": (0.02, "counting pairs"),
-    "result": (0.07, "adding up"),
+    TALLY: (0.10, "counting rows"),
+    KNOWN: (0.22, "finding clicked pairs"),
+    CANDIDATES: (0.44, "gathering their appearances"),
+    TWICE: (0.07, "keeping those that moved"),
+    CELLS: (0.05, "keeping those that moved"),
+    PAIRS: (0.03, "counting pairs"),
+    USED: (0.02, "counting pairs"),
+    RESULT: (0.07, "adding up"),
 }
 PARSING = 0.6  # share of the time to parse text formats, which comes before the steps
 

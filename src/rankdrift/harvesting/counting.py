@@ -2,33 +2,29 @@
 
 import hashlib
 import json
-import os
 import warnings
-from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rankdrift.core.errors import BadCounts, BadLog, BadOption, Remark
-from rankdrift.core.files import remove_leftovers
+from rankdrift.core.errors import BadLog, Remark
 from rankdrift.core.version import __version__
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
-from rankdrift.counts.file import read_metadata
 from rankdrift.counts.funnel import Funnel, waterfall
 from rankdrift.counts.reading import read_table
-from rankdrift.counts.schema import FORMAT, FunnelRow
-from rankdrift.harvesting.plan import harvest_plan
-from rankdrift.log.engines.engine import Day, Days, Engine, PartByPart, Progress
+from rankdrift.counts.schema import FunnelRow
+from rankdrift.harvesting.plan import Sizes, harvest_plan
+from rankdrift.log.engines.engine import Days, Engine, PartByPart, Progress
 from rankdrift.log.log import Log
-from rankdrift.log.probe import probe
-from rankdrift.log.sql.plan import Plan, Planner, Step
+from rankdrift.log.probing import probe, refuse_rank_zero
+from rankdrift.log.sql.plan import CELLS, KNOWN, RESULT, RESULT_TABLE, SCHEMA, Plan, Planner, Step
 
-RESULT = "rd_plan.result"
-_TOGETHER = "main.rd_together"
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_SO_FAR = "main.rd_together"
 # Rows of a log, and of one of its days, that make reading it day by day worth while.
 LARGE = 50_000_000
 LARGE_DAY = 2_000_000
-# Pairs, and ranks of pairs, that are held before they are counted.
+# Pairs, and ranks of pairs, that wait before they are counted.
 MANY = 10_000_000
 
 
@@ -41,25 +37,79 @@ def harvest(
 ) -> Counts:
     """Count the pairs that appeared at two or more ranks and got a click.
 
-    `buckets` (a power of two) splits queries by hash for errors that respect them. A pair with
-    more than `max_shown` appearances enters as weighted comparisons of two ranks.
+    Parameters
+    ----------
+    log
+        From `read_log`.
+    buckets
+        Groups that queries are split into by hash, a power of two from 1 to 4096, for errors that
+        respect them.
+    max_shown
+        From 2 to 16. A pair with more appearances enters as weighted comparisons of two ranks.
+    progress
+        Called now and then with the name of the step and the fraction of it that is done.
+
+    Returns
+    -------
+    Counts
+        What `estimate` takes. Its `funnel` accounts for every row and click of the log.
+
+    Raises
+    ------
+    BadOption
+        `buckets` or `max_shown` are out of their range.
+    BadLog
+        The log is empty, cannot be read, or would be misread.
     """
-    check_sizes(buckets, max_shown)
-    _tell(log)
-    return count(log, buckets=buckets, max_shown=max_shown, progress=progress)
+    sizes = Sizes(buckets, max_shown)
+    warn_of_oddities(log)
+    return count(log, sizes, progress)
 
 
-def count(log: Log, *, buckets: int, max_shown: int, progress: Progress | None = None) -> Counts:
-    """The harvest of a log that has been looked at."""
-    planner, engine = log.planner(buckets=buckets, max_shown=max_shown), log.engine
+def count(log: Log, sizes: Sizes, progress: Progress | None = None) -> Counts:
+    """The harvest of a log that `probe` has seen."""
+    planner, engine = log.planner(), log.engine
     if isinstance(engine, PartByPart):
         days = _days_apart(log, planner)
         if days:
-            return _run_days(log, engine, planner, days, progress)
-    return _run(log, planner, engine.fingerprint(), progress)
+            return _count_by_day(log, engine, planner, sizes, days, progress)
+    return count_planned(log, planner, sizes, engine.fingerprint(), progress)
 
 
-def _days_of(log: Log, planner: Planner) -> Days:
+def count_planned(
+    log: Log, planner: Planner, sizes: Sizes, fingerprint: str | None, progress: Progress | None
+) -> Counts:
+    """The counts of what a planner reads.
+
+    Parameters
+    ----------
+    log
+        The whole log.
+    planner
+        Reads it, or a part of it.
+    sizes
+        How far to go into detail.
+    fingerprint
+        Of what the planner reads, if it has one.
+    progress
+        As for `harvest`.
+    """
+    connection = log.engine.run(harvest_plan(planner, sizes), progress)
+    return _counts(log, planner, sizes, fingerprint, connection)
+
+
+def warn_of_oddities(log: Log) -> None:
+    """What is odd about the log, as Python's warnings to the caller's caller; what cannot be right
+    is an error."""
+    for remark in (*log.remarks, *probe(log)):
+        warnings.warn(remark, Remark, stacklevel=3)
+
+
+# -- a large log, day by day -----------------------------------------------------------------------
+
+
+def days_of(log: Log, planner: Planner) -> Days:
+    """The days of a log that has a column for them."""
     assert log.roles.day
     return log.engine.days(planner.day_sql(), log.engine.columns[log.roles.day])
 
@@ -67,123 +117,75 @@ def _days_of(log: Log, planner: Planner) -> Days:
 def _days_apart(log: Log, planner: Planner) -> Days | None:
     """The days of a large log whose files keep days apart: what a pair needs is on one day, so
     day by day takes less memory and stays in the processor's caches."""
-    if not log.roles.day or log.roles.layout != "long" or (log.engine.rows() or 0) < LARGE:
+    if not log.roles.day or not log.layout.days_apart or (log.engine.rows() or 0) < LARGE:
         return None
-    days = _days_of(log, planner)
+    days = days_of(log, planner)
     rows = sum(day.rows for day in days.all)
     return days if 1 < len(days.all) <= rows / LARGE_DAY and days.apart else None
 
 
-def _run_days(
-    log: Log, engine: PartByPart, planner: Planner, days: Days, progress: Progress | None
+def _count_by_day(
+    log: Log,
+    engine: PartByPart,
+    planner: Planner,
+    sizes: Sizes,
+    days: Days,
+    progress: Progress | None,
 ) -> Counts:
     """Pairs are found one day at a time, which the processor's caches hold, and counted many days
     at a time, which memory holds."""
-    rows, whole = sum(day.rows for day in days.all), harvest_plan(planner)
-    done, pairs, waiting, first, together = 0, 0, 0, True, False
+    rows, whole = sum(day.rows for day in days.all), harvest_plan(planner, sizes)
+    done, pairs, waiting, first, several = 0, 0, 0, True, False
     for day in days.all:
         if waiting > MANY:
             engine.run_whole(whole)
-            _put_together(engine, first=not together)
-            pairs, first, together = 0, True, True
+            _put_aside(engine, first=not several)
+            pairs, first, several = 0, True, True
         if progress and hasattr(progress, "piece"):
             progress.piece(done / rows, (done + day.rows) / rows)
         source, prune = days.part(day)
         part = planner.but(source=source, prune=prune, day=day.day, pairs_before=pairs)
-        engine.run_part(harvest_plan(part), first, progress)
+        engine.run_part(harvest_plan(part, sizes), first, progress)
         first = False
         [(pairs, waiting)] = engine.query(
-            "SELECT pairs, pairs + cells FROM (SELECT count(*) AS pairs FROM rd_plan.known),"
-            " (SELECT count(*) AS cells FROM rd_plan.cells)"
+            f"SELECT pairs, pairs + cells FROM (SELECT count(*) AS pairs FROM {SCHEMA}.{KNOWN}),"
+            f" (SELECT count(*) AS cells FROM {SCHEMA}.{CELLS})"
         )
         done += day.rows
     connection = engine.run_whole(whole)
-    if together:
-        _put_together(engine, first=False)
+    if several:
+        _put_aside(engine, first=False)
         sums = ", ".join(f"CAST(sum({n}) AS BIGINT) AS {n}" for n in ("n", "clicks", "pairs"))
-        added = f"SELECT * EXCLUDE (n, clicks, pairs), {sums} FROM {_TOGETHER} GROUP BY ALL"
-        connection = engine.run(Plan((Step("result", added),)))
-    return _counts(log, planner, engine.fingerprint(), connection)
+        added = f"SELECT * EXCLUDE (n, clicks, pairs), {sums} FROM {_SO_FAR} GROUP BY ALL"
+        connection = engine.run(Plan((Step(RESULT, added),)))
+    return _counts(log, planner, sizes, engine.fingerprint(), connection)
 
 
-def _put_together(engine: Engine, first: bool) -> None:
-    add = f"CREATE OR REPLACE TABLE {_TOGETHER} AS" if first else f"INSERT INTO {_TOGETHER}"
-    engine.query(f"{add} FROM {RESULT}")
+def _put_aside(engine: Engine, first: bool) -> None:
+    """Add the result of some days to those of the days before."""
+    add = f"CREATE OR REPLACE TABLE {_SO_FAR} AS" if first else f"INSERT INTO {_SO_FAR}"
+    engine.query(f"{add} FROM {RESULT_TABLE}")
 
 
-def harvest_by_day(
+# -- from the result of a plan to counts -----------------------------------------------------------
+
+
+def _counts(
     log: Log,
-    directory: str | os.PathLike[str],
-    *,
-    buckets: int = BUCKETS,
-    max_shown: int = MAX_SHOWN,
-    progress: Progress | None = None,
-    each: Callable[[Day, Path, bool], None] | None = None,
-) -> list[Path]:
-    """One counts file a day in `directory`; days whose input is unchanged are left as they are.
-
-    Rows without a readable day get a file of their own (`undated.parquet`), so that all files
-    merged tell of every row. `each` is called with the day, its file and whether it was skipped.
-    """
-    check_sizes(buckets, max_shown)
-    if not log.roles.day:
-        raise BadOption("harvest by day needs a day column. Name it with --day.")
-    _tell(log)
-    folder = Path(directory)
-    remove_leftovers(folder)
-    planner = log.planner(buckets=buckets, max_shown=max_shown)
-    written = []
-    whole = log.engine.fingerprint()
-    days = _days_of(log, planner)
-    for day in days.all:
-        # A click may come after midnight: events of a day are looked for in the whole log.
-        everywhere = log.roles.layout == "events"
-        if everywhere:
-            day = replace(day, fingerprint=whole)
-        path = folder / f"{day.day or 'undated'}.parquet"
-        source = _source(planner, log, day.fingerprint, day.day)
-        done = source is not None and _is_done(path, source)
-        if not done:
-            rows, prune = log.engine.source, None
-            if not everywhere:
-                rows, prune = days.part(day)
-            part = planner.but(source=rows, prune=prune, day=day.day)
-            _run(log, part, day.fingerprint, progress).save(path)
-        if each:
-            each(day, path, done)
-        written.append(path)
-    if not written:
-        raise BadLog("The log is empty: it has columns but not a single row.")
-    return written
-
-
-def _tell(log: Log) -> None:
-    """What is odd about the log, as Python's warnings; what cannot be right is an error."""
-    for remark in (*log.remarks, *probe(log)):
-        warnings.warn(remark, Remark, stacklevel=3)
-
-
-def check_sizes(buckets: int, max_shown: int) -> None:
-    if not 1 <= buckets <= 4096 or buckets & (buckets - 1):
-        raise BadOption(f"buckets must be a power of two from 1 to 4096, not {buckets}.")
-    if not 2 <= max_shown <= 16:
-        raise BadOption(f"max_shown must be from 2 to 16, not {max_shown}.")
-
-
-def _run(log: Log, planner: Planner, fingerprint: str | None, progress: Progress | None) -> Counts:
-    return _counts(log, planner, fingerprint, log.engine.run(harvest_plan(planner), progress))
-
-
-def _counts(log: Log, planner: Planner, fingerprint: str | None, connection: Any) -> Counts:
-    source = _source(planner, log, fingerprint, planner.day)
+    planner: Planner,
+    sizes: Sizes,
+    fingerprint: str | None,
+    connection: "DuckDBPyConnection",
+) -> Counts:
+    source = source_id(log, sizes, fingerprint, planner.day)
     counts = counts_of(
         connection,
-        RESULT,
+        RESULT_TABLE,
         segment_columns=list(log.roles.segment),
         marked=True,
-        buckets=planner.buckets,
+        buckets=sizes.buckets,
         max_rank=log.rules.max_rank,
-        max_shown=planner.max_shown,
+        max_shown=sizes.max_shown,
         sources=[source] if source else [],
         options=log.describe(),
     )
@@ -191,8 +193,18 @@ def _counts(log: Log, planner: Planner, fingerprint: str | None, connection: Any
     return counts
 
 
-def counts_of(connection: Any, table: str, **meta: Any) -> Counts:
-    """The counts in a plan's result, which a DuckDB connection has as `table`."""
+def counts_of(connection: "DuckDBPyConnection", table: str, **meta: Any) -> Counts:
+    """The counts in a plan's result.
+
+    Parameters
+    ----------
+    connection
+        What has it as a table.
+    table
+        The name of the table.
+    meta
+        What the counts are to say of themselves.
+    """
     found = connection.execute(
         "SELECT kind, shown, CAST(n AS BIGINT), CAST(clicks AS BIGINT), CAST(pairs AS BIGINT)"
         f" FROM {table} WHERE kind IN ('day', 'total')"
@@ -201,14 +213,37 @@ def counts_of(connection: Any, table: str, **meta: Any) -> Counts:
         "version": __version__,
         "days": sorted(day for kind, day, *_ in found if kind == "day"),
     }
-    totals = {name: (n or 0, clicks or 0, pairs or 0)
-              for kind, name, n, clicks, pairs in found if kind == "total"}  # fmt: skip
-    told: list[FunnelRow] = [
+    totals = {
+        name: (n or 0, clicks or 0, pairs or 0)
+        for kind, name, n, clicks, pairs in found
+        if kind == "total"
+    }
+    more: list[FunnelRow] = [
         ("funnel", name, line.rows, line.clicks, line.pairs)
         for name, line in waterfall(totals).items()
     ]
-    told.append(("note", "rank_zero", totals.get("rank_zero", (0, 0, 0))[0], 0, None))
-    return read_table(connection, table, meta, told)
+    more.append(("note", "rank_zero", totals.get("rank_zero", (0, 0, 0))[0], 0, None))
+    return read_table(connection, table, meta, more)
+
+
+def source_id(log: Log, sizes: Sizes, fingerprint: str | None, day: str | None) -> str | None:
+    """Tells one input, read in one way, from every other; None if its fingerprint is not known.
+
+    Parameters
+    ----------
+    log
+        Says how it is read.
+    sizes
+        How far into detail it is counted.
+    fingerprint
+        Of the part of the log that is counted.
+    day
+        The day of that part, or None for the whole log.
+    """
+    if fingerprint is None:
+        return None
+    identity = [fingerprint, day, log.describe(), sizes.buckets, sizes.max_shown, __version__]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _refuse_misread(funnel: Funnel, log: Log) -> None:
@@ -218,13 +253,7 @@ def _refuse_misread(funnel: Funnel, log: Log) -> None:
     dropped = funnel.dropped
     if dropped["other_event"].rows + dropped["click_event"].rows == funnel.rows:
         _refuse_unnamed_events(log)
-    zero = funnel.notes["rank_zero"]
-    if zero:
-        raise BadLog(
-            f"{zero:,} of {funnel.rows:,} rows have rank 0. If ranks count from 0 here, say so "
-            "with --first-rank 0; if those rows are mistakes, leave them out with "
-            f'--where "{log.roles.rank} > 0".'
-        )
+    refuse_rank_zero(log, funnel.notes["rank_zero"], funnel.rows)
 
 
 def _refuse_unnamed_events(log: Log) -> None:
@@ -234,25 +263,9 @@ def _refuse_unnamed_events(log: Log) -> None:
         f"SELECT {event}, count(*) FROM {planner.source} GROUP BY {event}"
         f" ORDER BY count(*) DESC LIMIT 10"
     )
-    told = ", ".join(f"{name!r} ({rows:,})" for name, rows in found)
+    events = ", ".join(f"{name!r} ({rows:,})" for name, rows in found)
     raise BadLog(
         f"No row of the log shows a result: {log.roles.event!r} is never "
-        f"{' or '.join(map(repr, log.rules.shown_events))}. It is {told}. Name the events with "
+        f"{' or '.join(map(repr, log.rules.shown_events))}. It is {events}. Name the events with "
         "--shown-events and --click-events."
     )
-
-
-def _source(planner: Planner, log: Log, fingerprint: str | None, day: str | None) -> str | None:
-    """Tells one input, read in one way, from every other."""
-    if fingerprint is None:
-        return None
-    told = [fingerprint, day, log.describe(), planner.buckets, planner.max_shown, __version__]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _is_done(path: Path, source: str) -> bool:
-    try:
-        meta = read_metadata(path) if path.exists() else {}
-    except BadCounts:
-        return False
-    return meta.get("format") == FORMAT and meta["sources"] == [source]

@@ -9,11 +9,13 @@ import numpy as np
 from rankdrift.core.rank_blocks import ONE_TWO_FIVE
 from rankdrift.core.words import ranges
 from rankdrift.counts.connection import Connection, connection
-from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
+from rankdrift.counts.counts import Counts
 from rankdrift.harvesting.counting import count
+from rankdrift.harvesting.plan import Sizes
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
-from rankdrift.log.probe import probe
+from rankdrift.log.probing import probe
+from rankdrift.log.sql.plan import ROWS_SHOWN
 from rankdrift.log.sql.rows import rows_query
 
 if TYPE_CHECKING:
@@ -87,13 +89,13 @@ class Inspection:
 def inspect(log: Log, *, progress: Progress | None = None) -> Inspection:
     """Look a log over: its columns, its size, what it could compare, and a verdict."""
     remarks = probe(log)
-    counts = count(log, buckets=BUCKETS, max_shown=MAX_SHOWN, progress=progress)
+    counts = count(log, Sizes(), progress)
     linked = connection(counts)
     support = _support(counts)
     verdict, reasons, advice = _judge(log, counts, linked)
     return Inspection(
         columns={name: column.kind for name, column in log.engine.columns.items()},
-        roles={"layout": log.roles.layout, **log.roles.to_dict()},
+        roles={"layout": log.layout.name, **log.roles.to_dict()},
         guessed=log.guessed,
         days_meaning=log.days,
         sizes=_sizes(log, counts),
@@ -119,7 +121,7 @@ def _sizes(log: Log, counts: Counts) -> dict[str, int | str | None]:
         rows_query(
             planner,
             f"SELECT {searches}, approx_count_distinct({query}), approx_count_distinct(doc),"
-            f" {n_days}, {first}, {last} FROM rows_shown WHERE ok",
+            f" {n_days}, {first}, {last} FROM {ROWS_SHOWN} WHERE ok",
         )
     )[0]
     names = ("searches", "queries", "docs", "days", "first_day", "last_day")

@@ -1,7 +1,21 @@
 """From rows shown to pairs: the few that moved between ranks and got a click."""
 
-from rankdrift.log.sql import values as reading
-from rankdrift.log.sql.plan import Planner, Step
+from rankdrift.log.sql import values
+from rankdrift.log.sql.plan import (
+    APPEARANCES,
+    CANDIDATES,
+    CELLS,
+    KNOWN,
+    LISTED,
+    PAIRS,
+    ROWS_SHOWN,
+    SEEN,
+    TALLY,
+    TWICE,
+    USED,
+    Planner,
+    Step,
+)
 
 # Appearances an hour or more apart: another visit rather than the same one.
 LONG_GAP = 3600
@@ -9,21 +23,22 @@ LONG_GAP = 3600
 CELL = "({rank} * 32 + {n}) * 32 + {c}"
 
 
-def steps(p: Planner) -> list[Step]:
+def steps(p: Planner, buckets: int, max_shown: int) -> list[Step]:
+    """From `rows_shown` to the pairs that are used, and all that the funnel needs to know."""
     return [
-        Step("tally", _tally(p), keep=True, adds=True),
+        Step(TALLY, _tally(p), keep=True, adds=True),
         *appearances(p, "click > 0 AND ok"),
-        Step("seen", _seen(), adds=True),
-        Step("cells", cells(p), keep=True, adds=True),
-        Step("pairs", pairs(p), keep=True, whole=True),
-        Step("used", _used(p), keep=True, whole=True),
-        Step("listed", _listed(p), whole=True),
+        Step(SEEN, _seen(), adds=True),
+        Step(CELLS, cells(p), keep=True, adds=True),
+        Step(PAIRS, _pairs(p, max_shown), keep=True, whole=True),
+        Step(USED, _used(p, buckets), keep=True, whole=True),
+        Step(LISTED, _listed(p, max_shown), whole=True),
     ]
 
 
 def _tally(p: Planner) -> str:
-    """Rows, clicks and rows `clicked` by segment and fate; `unknown` clicks and `partly` given
-    queries.
+    """Rows, clicks and rows `clicked` by segment and what becomes of rows; `unknown` clicks and
+    `partly` given queries.
 
     Every row goes through here, so what the column is known to be is left out of the sums.
     """
@@ -41,36 +56,44 @@ def _tally(p: Planner) -> str:
     return (
         f"SELECT {groups}, count(*) AS n, coalesce(sum({clicks}), 0) AS clicks,\n"
         f"  coalesce(sum({clicked}), 0) AS clicked, {unknown} AS unknown, {partly} AS partly\n"
-        f"FROM rows_shown GROUP BY {groups}"
+        f"FROM {ROWS_SHOWN} GROUP BY {groups}"
     )
 
 
 def appearances(p: Planner, which: str, also: str = "TRUE") -> list[Step]:
-    """One row per time a pair was shown, of the pairs that have a row for which `which` holds, or
-    of all if they are not numbered; of their rows those for which `also` does. A doc twice in one
-    search is left out."""
+    """Steps to `appearances`, one row per time that a pair was shown. A doc twice in one search is
+    left out.
+
+    Parameters
+    ----------
+    p
+        Whether it numbers pairs decides which are wanted.
+    which
+        If so, only those with a row for which this holds.
+    also
+        Of their rows, only those for which this holds too.
+    """
     if p.numbered:
         found = [
-            Step("known", _known(p, which), keep=True, once=not p.dialect.distributed, adds=True),
-            Step("candidates", _candidates(p, also), keep=True),
+            Step(KNOWN, _known(p, which), keep=True, once=not p.dialect.distributed, adds=True),
+            Step(CANDIDATES, _candidates(p, also), keep=True),
         ]
     else:
-        found = [
-            Step("candidates", f"SELECT {_fields(p, '', '')}\nFROM rows_shown WHERE ok AND {also}")
-        ]
+        select = f"SELECT {_fields(p, '', '')}\nFROM {ROWS_SHOWN} WHERE ok AND {also}"
+        found = [Step(CANDIDATES, select)]
     if not p.has_search:
-        return [*found, Step("appearances", "SELECT * FROM candidates")]
+        return [*found, Step(APPEARANCES, f"SELECT * FROM {CANDIDATES}")]
     # Both rows are left out, whichever was clicked: to choose by the click would bias.
     pair = ", ".join(p.pair)
     twice = (
-        f"SELECT {pair}, search FROM candidates WHERE search IS NOT NULL\n"
+        f"SELECT {pair}, search FROM {CANDIDATES} WHERE search IS NOT NULL\n"
         f"GROUP BY {pair}, search HAVING count(*) > 1"
     )
     once = (
-        "SELECT * FROM candidates WHERE NOT EXISTS (SELECT 1 FROM twice WHERE"
-        f" {same_pair(p, 'twice', 'candidates')} AND twice.search = candidates.search)"
+        f"SELECT * FROM {CANDIDATES} WHERE NOT EXISTS (SELECT 1 FROM {TWICE} WHERE"
+        f" {same_pair(p, TWICE, CANDIDATES)} AND {TWICE}.search = {CANDIDATES}.search)"
     )
-    return [*found, Step("twice", twice, keep=True), Step("appearances", once)]
+    return [*found, Step(TWICE, twice, keep=True), Step(APPEARANCES, once)]
 
 
 def _known(p: Planner, which: str) -> str:
@@ -84,33 +107,33 @@ def _known(p: Planner, which: str) -> str:
     before = f" + {p.pairs_before}" if p.pairs_before else ""
     day = ""
     if p.roles.day and p.day is not None:
-        day = f", CAST({p.dialect.literal(p.day) if p.day else 'NULL'} AS DATE) AS day"
+        day = f", CAST({p.dialect.literal(p.day or None)} AS DATE) AS day"
     return (
         f"SELECT {hashed}{keys}{day}, row_number() OVER ({order}){before} AS pair\n"
-        f"FROM (SELECT DISTINCT {hashed}{keys} FROM rows_shown WHERE {which}) AS known_keys"
+        f"FROM (SELECT DISTINCT {hashed}{keys} FROM {ROWS_SHOWN} WHERE {which}) AS known_keys"
     )
 
 
 def _candidates(p: Planner, also: str) -> str:
     """The rows of known pairs. NULLs are equal."""
-    equal = [f"r.{key} IS NOT DISTINCT FROM known.{key}" for key in p.keys]
+    equal = [f"r.{key} IS NOT DISTINCT FROM {KNOWN}.{key}" for key in p.keys]
     found = ""
     if p.dialect.distributed:
-        equal.insert(0, "r.h = known.h")
-        found = " AND h IN (SELECT h FROM known)"
-    known = "known"
+        equal.insert(0, f"r.h = {KNOWN}.h")
+        found = f" AND h IN (SELECT h FROM {KNOWN})"
+    known = KNOWN
     if p.pairs_before:
-        known = f"(SELECT * FROM known WHERE pair > {p.pairs_before}) AS known"
+        known = f"(SELECT * FROM {KNOWN} WHERE pair > {p.pairs_before}) AS {KNOWN}"
     return (
-        f"SELECT {_fields(p, 'known.', 'r.')}\n"
-        f"FROM (SELECT * FROM rows_shown WHERE ok AND {also}{found}) AS r\n"
+        f"SELECT {_fields(p, f'{KNOWN}.', 'r.')}\n"
+        f"FROM (SELECT * FROM {ROWS_SHOWN} WHERE ok AND {also}{found}) AS r\n"
         f"JOIN {known} ON {' AND '.join(equal)}"
     )
 
 
 def _seen() -> str:
     """How many rows of known pairs there are, a doc twice in one search included."""
-    return "SELECT count(*) AS n, coalesce(sum(click), 0) AS clicks FROM candidates"
+    return f"SELECT count(*) AS n, coalesce(sum(click), 0) AS clicks FROM {CANDIDATES}"
 
 
 def _fields(p: Planner, pair: str, row: str) -> str:
@@ -129,44 +152,46 @@ def cells(p: Planner) -> str:
     )
     return (
         f"SELECT {pair}, rank, count(*) AS n, CAST(sum(click) AS BIGINT) AS c"
-        f"{times if p.roles.time else ''}\nFROM appearances GROUP BY {pair}, rank"
+        f"{times if p.roles.time else ''}\nFROM {APPEARANCES} GROUP BY {pair}, rank"
     )
 
 
-def pairs(p: Planner) -> str:
+def _pairs(p: Planner, max_shown: int) -> str:
+    """How often each pair was shown and clicked, at what ranks, and which way it moved."""
     pair = ", ".join(p.pair)
     return (
         f"SELECT {pair}, CAST(sum(n) AS BIGINT) AS m, CAST(sum(c) AS BIGINT) AS c,\n"
-        f"  min(rank) AS lowest, max(rank) AS highest, {_drift(p)} AS drift\n"
-        f"FROM cells GROUP BY {pair}"
+        f"  min(rank) AS lowest, max(rank) AS highest, {_drift(p, max_shown)} AS drift\n"
+        f"FROM {CELLS} GROUP BY {pair}"
     )
 
 
-def _used(p: Planner) -> str:
+def _used(p: Planner, buckets: int) -> str:
     """Pairs that moved and were clicked, with what their keys say."""
-    fields = ", ".join(f"pairs.{c}" for c in [*p.pair, "m", "c", "lowest", "drift"])
+    of_pairs = (f"{PAIRS}.{c}" for c in [*p.pair, "m", "c", "lowest", "drift"])
+    fields = ", ".join([*p.segments, f"{bucket_sql(p, buckets)} AS bucket", *of_pairs])
     return (
-        f"SELECT {''.join(f'{g}, ' for g in p.segments)}{bucket_sql(p)} AS bucket, {fields}\n"
-        f"FROM pairs JOIN known ON {same_pair(p, 'pairs', 'known')}\n"
-        "WHERE pairs.c > 0 AND pairs.lowest < pairs.highest"
+        f"SELECT {fields}\n"
+        f"FROM {PAIRS} JOIN {KNOWN} ON {same_pair(p, PAIRS, KNOWN)}\n"
+        f"WHERE {PAIRS}.c > 0 AND {PAIRS}.lowest < {PAIRS}.highest"
     )
 
 
-def _listed(p: Planner) -> str:
+def _listed(p: Planner, max_shown: int) -> str:
     """Those shown no more than `max_shown` times: their cells."""
     shown = p.dialect.collect.format(
-        CELL.format(rank="CAST(cells.rank AS BIGINT)", n="cells.n", c="cells.c")
+        CELL.format(rank=f"CAST({CELLS}.rank AS BIGINT)", n=f"{CELLS}.n", c=f"{CELLS}.c")
     )
-    told = ", ".join([*p.segments, "bucket", "drift"])
+    columns = ", ".join([*p.segments, "bucket", "drift"])
     return (
-        f"SELECT {told}, {shown} AS shown\n"
-        f"FROM used JOIN cells ON {same_pair(p, 'used', 'cells')} WHERE used.m <= {p.max_shown}\n"
-        f"GROUP BY {', '.join(f'used.{c}' for c in p.pair)}, {told}"
+        f"SELECT {columns}, {shown} AS shown\n"
+        f"FROM {USED} JOIN {CELLS} ON {same_pair(p, USED, CELLS)} WHERE {USED}.m <= {max_shown}\n"
+        f"GROUP BY {', '.join(f'{USED}.{c}' for c in p.pair)}, {columns}"
     )
 
 
-def _drift(p: Planner) -> str:
-    """Which way a pair moved over its appearances, and over how long: see `counts_arrays.DRIFTS`.
+def _drift(p: Planner, max_shown: int) -> str:
+    """Which way a pair moved over its appearances, and over how long: see `counts.tables.DRIFTS`.
 
     Up or down is the sign of the covariance of rank and time, in whole numbers. Unknown (0) where
     times are, where the pair did not move on the whole, and for much-shown pairs.
@@ -176,16 +201,16 @@ def _drift(p: Planner) -> str:
     trend = "sum(n) * sum(rank * seconds) - sum(rank * n) * sum(seconds)"
     long = f"CASE WHEN max(last) - min(first) >= {LONG_GAP} THEN 1 ELSE 0 END"
     return (
-        f"CASE WHEN sum(n) > {p.max_shown} OR sum(timed) < sum(n) THEN 0"
+        f"CASE WHEN sum(n) > {max_shown} OR sum(timed) < sum(n) THEN 0"
         f" WHEN {trend} < 0 THEN 1 + {long} WHEN {trend} > 0 THEN 3 + {long} ELSE 0 END"
     )
 
 
-def bucket_sql(p: Planner) -> str:
+def bucket_sql(p: Planner, buckets: int) -> str:
     """The low bits of md5 over the query's columns: the same on every engine."""
     d = p.dialect
     texts = [
-        f"coalesce({reading.as_text(q, p.columns[column].kind, d)}, '~')"
+        f"coalesce({values.as_text(q, p.columns[column].kind, d)}, '~')"
         for q, column in zip(p.queries, p.roles.query, strict=True)
     ]
     joined = ", '|', ".join(texts)
@@ -194,7 +219,7 @@ def bucket_sql(p: Planner) -> str:
     first, second, third = (
         d.find.format("'0123456789abcdef'", f"substr({digest}, {i}, 1)") for i in (1, 2, 3)
     )
-    return f"mod(256 * ({first} - 1) + 16 * ({second} - 1) + {third} - 1, {p.buckets})"
+    return f"mod(256 * ({first} - 1) + 16 * ({second} - 1) + {third} - 1, {buckets})"
 
 
 def same_pair(p: Planner, a: str, b: str) -> str:

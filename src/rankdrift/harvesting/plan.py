@@ -4,16 +4,54 @@ Few pairs ever get a click. So number the keys of clicked rows, keep the rows of
 count by number from there on. Where rows are spread over machines, only those are sent about whose
 key has a hash of a clicked one; the exact key decides, so that a collision cannot change a count.
 
-    log/sql/rows.py       the source -> rows_shown: one row per result shown, with its outcome
+    log/sql/rows.py       the source -> rows_shown: one row per result shown, and what becomes of it
     harvesting/pairs.py   rows_shown -> pairs: appearances of pairs that moved and were clicked
     harvesting/result.py  pairs -> result: the table of counts, funnel included
 """
 
+from dataclasses import dataclass
+
+from rankdrift.core.errors import BadOption
+from rankdrift.counts.counts import BUCKETS, MAX_SHOWN
 from rankdrift.harvesting import pairs, result
 from rankdrift.log.sql import rows
 from rankdrift.log.sql.plan import Plan, Planner
 
+_MOST_BUCKETS = 4096
+_LEAST_SHOWN, _MOST_SHOWN = 2, 16
 
-def harvest_plan(planner: Planner) -> Plan:
-    """All the steps of the harvest that `planner` writes."""
-    return Plan((*rows.steps(planner), *pairs.steps(planner), *result.steps(planner)))
+
+@dataclass(frozen=True)
+class Sizes:
+    """How far a harvest goes into detail; raises BadOption for what it cannot do.
+
+    Parameters
+    ----------
+    buckets
+        Groups that queries are split into by hash, a power of two, for errors that respect them.
+    max_shown
+        Pairs with more appearances enter as weighted comparisons of two ranks.
+    """
+
+    buckets: int = BUCKETS
+    max_shown: int = MAX_SHOWN
+
+    def __post_init__(self) -> None:
+        n = self.buckets
+        if not 1 <= n <= _MOST_BUCKETS or n & (n - 1):
+            raise BadOption(f"buckets must be a power of two from 1 to {_MOST_BUCKETS}, not {n}.")
+        if not _LEAST_SHOWN <= self.max_shown <= _MOST_SHOWN:
+            raise BadOption(
+                f"max_shown must be from {_LEAST_SHOWN} to {_MOST_SHOWN}, not {self.max_shown}."
+            )
+
+
+def harvest_plan(planner: Planner, sizes: Sizes) -> Plan:
+    """All the steps of the harvest of the log, or part of a log, that `planner` writes for."""
+    return Plan(
+        (
+            *rows.steps(planner),
+            *pairs.steps(planner, sizes.buckets, sizes.max_shown),
+            *result.steps(planner, sizes.max_shown),
+        )
+    )

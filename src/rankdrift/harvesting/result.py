@@ -1,32 +1,53 @@
-"""From pairs to the table of counts, in the form that `counts_table` describes."""
+"""From pairs to the table of counts, in the form that `rankdrift.counts.schema` describes."""
 
-from rankdrift.counts.schema import MARK
+from rankdrift.counts.schema import MARK, SEGMENT, TYPES
+from rankdrift.counts.tables import UNIT
 from rankdrift.harvesting.pairs import same_pair
-from rankdrift.log.sql.plan import Planner, Step
-from rankdrift.log.sql.rows import FATES
+from rankdrift.log.sql.plan import (
+    CELLS,
+    KNOWN,
+    LISTED,
+    OUTSIDE,
+    PAIRS,
+    RESULT,
+    SEEN,
+    TALLY,
+    USED,
+    Planner,
+    Step,
+)
+from rankdrift.log.sql.rows import DROP_CODES
 
 
-def steps(p: Planner) -> list[Step]:
-    cells = [_pairs(p), _comparisons(p), _held(p), _by_rank(p)]
-    parts = [*cells, *_totals(p), *_notes(p), *_days(p)]
-    return [Step("result", "\nUNION ALL\n".join(parts), keep=True, whole=True)]
+def steps(p: Planner, max_shown: int) -> list[Step]:
+    """The one step that makes the table."""
+    cells = [_pairs(p), _comparisons(p, max_shown), _overflow(p, max_shown), _by_rank(p)]
+    selects = [*cells, *_totals(p), *_notes(p), *_days(p)]
+    return [Step(RESULT, "\nUNION ALL\n".join(selects), keep=True, whole=True)]
 
 
 def row(p: Planner, kind: str, **given: str) -> str:
-    """SELECT list of the result's columns, typed NULLs where nothing is given."""
-    types = {
-        **dict.fromkeys(p.segments, ""),
-        "bucket": "INTEGER", "drift": "INTEGER", "shown": "", "single": "BOOLEAN",
-        "rank": "INTEGER", "other": "INTEGER", "n": "BIGINT", "clicks": "BIGINT", "pairs": "BIGINT",
-    }  # fmt: skip
+    """SELECT list of the table's columns, typed NULLs where nothing is given.
+
+    Parameters
+    ----------
+    p
+        Knows the segments.
+    kind
+        What a row of the table tells.
+    given
+        SQL of columns, by their names, those of segments as they are called inside a plan.
+    """
+    first, *others = TYPES
     labels = {
-        g: p.dialect.quote(f"segment_{name}")
+        g: p.dialect.quote(SEGMENT + name)
         for g, name in zip(p.segments, p.roles.segment, strict=True)
     }
-    columns = [f"'{kind}' AS kind"]
-    for name, type_ in types.items():
-        sql = given.get(name, "NULL")
-        cast = f"CAST({sql} AS {type_})" if type_ else p.dialect.text.format(sql)
+    columns = [f"{p.dialect.literal(kind)} AS {first}"]
+    for name in (*p.segments, *others):
+        sql, type_ = given.get(name, "NULL"), TYPES.get(name, "VARCHAR")
+        # Dialects have their own names for text.
+        cast = p.dialect.text.format(sql) if type_ == "VARCHAR" else f"CAST({sql} AS {type_})"
         columns.append(f"{cast} AS {labels.get(name, name)}")
     return "SELECT " + ", ".join(columns)
 
@@ -40,7 +61,7 @@ def _segments(p: Planner, prefix: str = "") -> dict[str, str]:
 
 
 def _marked(segment: str) -> str:
-    """See `counts_table.MARK`."""
+    """See `counts.schema.MARK`."""
     odd = f"{segment} = '' OR {segment} LIKE '{MARK}%'"
     return f"CASE WHEN {odd} THEN concat('{MARK}', {segment}) ELSE {segment} END"
 
@@ -48,50 +69,62 @@ def _marked(segment: str) -> str:
 def _pairs(p: Planner) -> str:
     return (
         row(p, "pair", **_segments(p), bucket="bucket", drift="drift", shown="shown", n="count(*)")
-        + "\nFROM listed"
+        + f"\nFROM {LISTED}"
         + _group_by(p, "bucket", "drift", "shown")
     )
 
 
-def _comparisons(p: Planner) -> str:
-    """Much-shown pairs: "a clicked over b" weighs c_a n_b / (m - 1), in units of 2^-32."""
+def _comparisons(p: Planner, max_shown: int) -> str:
+    """Much-shown pairs: "a clicked over b" weighs c_a n_b / (m - 1), in 1/UNIT."""
     double = p.dialect.double
     # Doubles of whole numbers, one division, one rounding: the same on every engine, and whole
     # numbers add up to the same in any order.
     weight = (
-        f"floor(CAST(a.c * b.n AS {double}) * CAST(4294967296 AS {double})"
+        f"floor(CAST(a.c * b.n AS {double}) * CAST({UNIT} AS {double})"
         f" / CAST(p.m - 1 AS {double}) + CAST(0.5 AS {double}))"
     )
     single = "p.c = 1"
     selected = row(
-        p, "comparison", **_segments(p, "p."), bucket="p.bucket", single=single,
-        rank="a.rank", other="b.rank", n=f"sum(CAST({weight} AS BIGINT))",
-    )  # fmt: skip
+        p,
+        "comparison",
+        **_segments(p, "p."),
+        bucket="p.bucket",
+        single=single,
+        rank="a.rank",
+        other="b.rank",
+        n=f"sum(CAST({weight} AS BIGINT))",
+    )
     return (
-        f"{selected}\nFROM used AS p JOIN cells AS a ON {same_pair(p, 'p', 'a')} AND a.c > 0\n"
-        f"JOIN cells AS b ON {same_pair(p, 'p', 'b')} AND a.rank <> b.rank\n"
-        f"WHERE p.m > {p.max_shown}"
+        f"{selected}\nFROM {USED} AS p JOIN {CELLS} AS a ON {same_pair(p, 'p', 'a')} AND a.c > 0\n"
+        f"JOIN {CELLS} AS b ON {same_pair(p, 'p', 'b')} AND a.rank <> b.rank\n"
+        f"WHERE p.m > {max_shown}"
         + _group_by(p, "p.bucket", single, "a.rank", "b.rank", prefix="p.")
     )
 
 
-def _held(p: Planner) -> str:
+def _overflow(p: Planner, max_shown: int) -> str:
     """Much-shown pairs by rank: n that have it as their first, pairs shown there, their clicks."""
     single = "p.c = 1"
     selected = row(
-        p, "held", **_segments(p, "p."), single=single, rank="a.rank",
-        n="sum(CASE WHEN a.rank = p.lowest THEN 1 ELSE 0 END)", clicks="sum(a.c)", pairs="count(*)",
-    )  # fmt: skip
+        p,
+        "held",
+        **_segments(p, "p."),
+        single=single,
+        rank="a.rank",
+        n="sum(CASE WHEN a.rank = p.lowest THEN 1 ELSE 0 END)",
+        clicks="sum(a.c)",
+        pairs="count(*)",
+    )
     return (
-        f"{selected}\nFROM used AS p JOIN cells AS a ON {same_pair(p, 'p', 'a')}\n"
-        f"WHERE p.m > {p.max_shown}" + _group_by(p, single, "a.rank", prefix="p.")
+        f"{selected}\nFROM {USED} AS p JOIN {CELLS} AS a ON {same_pair(p, 'p', 'a')}\n"
+        f"WHERE p.m > {max_shown}" + _group_by(p, single, "a.rank", prefix="p.")
     )
 
 
 def _by_rank(p: Planner) -> str:
     """Impressions and clicked impressions."""
     selected = row(p, "rank", **_segments(p), rank="fate", n="n", clicks="clicked")
-    return f"{selected}\nFROM tally WHERE fate > 0"
+    return f"{selected}\nFROM {TALLY} WHERE fate > 0"
 
 
 def _totals(p: Planner) -> list[str]:
@@ -100,21 +133,22 @@ def _totals(p: Planner) -> list[str]:
     def total(name: str, n: str, clicks: str, pairs: str, table: str) -> str:
         return row(p, "total", shown=name, n=n, clicks=clicks, pairs=pairs) + f"\nFROM {table}"
 
-    reasons = " ".join(f"WHEN {fate} THEN '{name}'" for name, fate in FATES.items())
-    fate = f"CASE fate {reasons} ELSE 'good' END"
+    literal = p.dialect.literal
+    reasons = " ".join(f"WHEN {code} THEN {literal(name)}" for name, code in DROP_CODES.items())
+    stage = f"CASE fate {reasons} ELSE 'good' END"
     pair = "CASE WHEN c = 0 THEN 'unclicked' WHEN lowest = highest THEN 'unmoved' ELSE 'used' END"
     return [
-        total(fate, "sum(n)", "sum(clicks)", "NULL", f"tally GROUP BY {fate}"),
-        total("reason", "sum(n)", "sum(clicks)", "NULL", "outside GROUP BY reason"),
-        total("'candidates'", "sum(n)", "sum(clicks)", "NULL", "seen"),
-        total(pair, "sum(m)", "sum(c)", "count(*)", f"pairs GROUP BY {pair}"),
+        total(stage, "sum(n)", "sum(clicks)", "NULL", f"{TALLY} GROUP BY {stage}"),
+        total("reason", "sum(n)", "sum(clicks)", "NULL", f"{OUTSIDE} GROUP BY reason"),
+        total("'candidates'", "sum(n)", "sum(clicks)", "NULL", SEEN),
+        total(pair, "sum(m)", "sum(c)", "count(*)", f"{PAIRS} GROUP BY {pair}"),
     ]
 
 
 def _notes(p: Planner) -> list[str]:
     def note(name: str, n: str, where: str) -> str:
-        selected = row(p, "note", shown=f"'{name}'", n=f"coalesce(sum({n}), 0)")
-        return f"{selected}\nFROM tally WHERE {where}"
+        selected = row(p, "note", shown=p.dialect.literal(name), n=f"coalesce(sum({n}), 0)")
+        return f"{selected}\nFROM {TALLY} WHERE {where}"
 
     notes = [note("null_click", "unknown", "fate > 0")]
     if len(p.queries) > 1:
@@ -129,4 +163,4 @@ def _days(p: Planner) -> list[str]:
     if not p.roles.day:
         return []
     day = p.dialect.text.format("day")
-    return [row(p, "day", shown=day, n="count(*)") + "\nFROM known GROUP BY day"]
+    return [row(p, "day", shown=day, n="count(*)") + f"\nFROM {KNOWN} GROUP BY day"]

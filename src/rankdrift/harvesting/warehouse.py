@@ -13,15 +13,27 @@ from typing import Any
 from rankdrift.core.dialects import dialect as find_dialect
 from rankdrift.core.errors import BadCounts, BadOption, MissingColumns, did_you_mean
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
-from rankdrift.harvesting.counting import check_sizes, counts_of
-from rankdrift.harvesting.plan import harvest_plan
-from rankdrift.log.columns import KINDS, NEEDED, Column, Roles, resolve
-from rankdrift.log.log import Log, describe, names_of, read_config, read_log, rules_of
+from rankdrift.harvesting.counting import counts_of
+from rankdrift.harvesting.plan import Sizes, harvest_plan
+from rankdrift.harvesting.result import row
+from rankdrift.log.columns import KINDS, Column, ColumnKind, Roles, resolve
+from rankdrift.log.layouts import Layout, layout_of
+from rankdrift.log.log import Log, describe
+from rankdrift.log.options import TAKES, Options
 from rankdrift.log.sql.plan import Plan, Planner, Step
 
-# Types taken for granted where nothing is said of a column.
-_USUAL = {"rank": "int", "click": "int", "day": "date", "shown": "list", "clicked": "list",
-          "page": "int", "doc": "int", "search": "int", "same": "int"}  # fmt: skip
+USUAL_KINDS: dict[str, ColumnKind] = {
+    "rank": "int",
+    "click": "int",
+    "day": "date",
+    "shown": "list",
+    "clicked": "list",
+    "page": "int",
+    "doc": "int",
+    "search": "int",
+    "same": "int",
+}
+"""Role -> kind taken for granted where nothing is said of its column; text for the others."""
 
 
 def warehouse_sql(
@@ -34,36 +46,59 @@ def warehouse_sql(
     max_shown: int = MAX_SHOWN,
     **options: Any,
 ) -> str:
-    """The harvest of `table` as one SQL statement.
+    """The harvest of a table in a warehouse as one SQL statement.
 
-    Columns and how to read them are given as for `read_log` (`query=`, `doc=`, … `where=`), or
-    taken from `log`, a sample of the same table. `types` tells the kind of a column (int, float,
-    bool, text, date, timestamp, instant, list) where it is not the usual one: rank and click
-    whole numbers, day a date, the query text.
+    Parameters
+    ----------
+    table
+        Its name in the warehouse, such as "shop.events".
+    dialect
+        "duckdb", "spark", "bigquery", "snowflake" or "trino".
+    log
+        A sample of the same table, to take names and kinds of columns from, and how to read them.
+    types
+        Column -> kind (int, float, bool, text, json, date, timestamp, instant, list) where it is
+        not the usual one: rank, click, doc, search, page and same whole numbers, day a date, shown
+        and clicked lists, the rest text.
+    buckets, max_shown
+        As for `harvest`.
+    options
+        Columns and how to read them as for `read_log` (`query=`, `doc=`, … `where=`, `config=`),
+        if there is no `log`.
+
+    Returns
+    -------
+    str
+        The statement. Its result, exported, is what `import_counts` takes.
+
+    Raises
+    ------
+    BadOption
+        An option, dialect or kind that there is not, or a size out of its range.
+    MissingColumns
+        A column that is needed was not named.
     """
-    check_sizes(buckets, max_shown)
+    sizes = Sizes(buckets, max_shown)
     for name in options:
-        if name not in read_log.__annotations__:
-            raise BadOption(f"No option {name!r}.{did_you_mean(name, read_log.__annotations__)}")
+        if name not in TAKES:
+            raise BadOption(f"No option {name!r}.{did_you_mean(name, TAKES)}")
     written_for = find_dialect(dialect)
     if log is not None:
         # Names and kinds only: what a sample's statistics tell need not hold for the table.
         columns = {name: Column(c.path, c.kind) for name, c in log.engine.columns.items()}
-        roles, rules = log.roles, log.rules
+        layout, roles, rules = log.layout, log.roles, log.rules
     else:
-        options = {**read_config(options.pop("config", None)), **options}
-        roles = _roles(options)
+        said = Options(**options).with_file()
+        layout, roles = _roles(said)
         columns = _columns(roles)
-        rules = rules_of(options, roles)
-    columns = _typed(columns, types or {})
+        rules = said.rules(roles)
     planner = Planner(
         source=written_for.quote(*table.split(".")),
-        columns=columns,
+        columns=_typed(columns, types or {}),
+        layout=layout,
         roles=roles,
         rules=rules,
         dialect=written_for,
-        buckets=buckets,
-        max_shown=max_shown,
     )
     meta = {
         "buckets": buckets,
@@ -71,44 +106,37 @@ def warehouse_sql(
         "max_shown": max_shown,
         "segment_columns": list(roles.segment),
         "marked": True,
-        "options": describe(roles, rules, columns),
+        "options": describe(planner),
     }
-    return _with_meta(harvest_plan(planner), meta, planner).as_query()
+    return _with_meta(harvest_plan(planner, sizes), meta, planner).as_query()
 
 
 def _with_meta(plan: Plan, meta: Mapping[str, Any], planner: Planner) -> Plan:
-    from rankdrift.harvesting.result import row
-
+    """The same, with one more row in its result that says what the counts are of."""
     text = planner.dialect.literal(json.dumps(meta, sort_keys=True, ensure_ascii=True))
     *steps, result = plan.steps
-    told = f"{row(planner, 'meta', shown=text)}\nFROM (SELECT 1 AS one) AS one_row"
-    return Plan((*steps, Step(result.name, f"{result.sql}\nUNION ALL\n{told}")))
+    added = f"{row(planner, 'meta', shown=text)}\nFROM (SELECT 1 AS one) AS one_row"
+    return Plan((*steps, Step(result.name, f"{result.sql}\nUNION ALL\n{added}")))
 
 
-def _roles(options: Mapping[str, Any]) -> Roles:
-    given = {role: names_of(options.get(role), role) for role in Roles.__dataclass_fields__}
-    layout = "list" if given.get("shown") else "events" if given.get("event") else "long"
-    missing = [role for role in NEEDED[layout] if not given.get(role)]
+def _roles(options: Options) -> tuple[Layout, Roles]:
+    named = {role: value for role, value in options.columns().items() if value}
+    layout = layout_of(named)
+    missing = [role for role in layout.needed if role not in named]
     if missing:
         raise MissingColumns(
-            f"A {layout} log needs columns for {', '.join(NEEDED[layout])}; missing: "
+            f"A {layout.name} log needs columns for {', '.join(layout.needed)}; missing: "
             f"{', '.join(missing)}. Name them with {' '.join(f'--{m} NAME' for m in missing)}, or "
             "give a sample of the log to take the names from."
         )
-    many = ("query", "same", "segment")
-    chosen = {
-        role: ((value,) if isinstance(value, str) else value) if role in many else value
-        for role, value in given.items()
-        if value
-    }
-    return Roles(**chosen)  # type: ignore[arg-type]  # keys are Roles' own fields
+    return layout, Roles.of(named)
 
 
 def _columns(roles: Roles) -> dict[str, Column]:
     columns: dict[str, Column] = {}
     for role, value in roles.to_dict().items():
         for name in value if isinstance(value, list) else [value]:
-            columns[str(name)] = Column(tuple(str(name).split(".")), _USUAL.get(role, "text"))
+            columns[str(name)] = Column(tuple(str(name).split(".")), USUAL_KINDS.get(role, "text"))
     return columns
 
 
@@ -126,7 +154,8 @@ def _typed(columns: Mapping[str, Column], types: Mapping[str, str]) -> dict[str,
 
 
 def import_counts(path: str | os.PathLike[str], *, format: str | None = None) -> Counts:
-    """Counts from the result of `warehouse_sql`, saved as CSV, JSON lines or Parquet."""
+    """Counts from the result of `warehouse_sql`, saved as CSV, JSON lines or Parquet; `format` says
+    which, where names of files do not tell."""
     import duckdb
 
     from rankdrift.log.engines.duckdb.engine import DuckdbEngine, first_line
@@ -139,15 +168,15 @@ def import_counts(path: str | os.PathLike[str], *, format: str | None = None) ->
             f"{os.fspath(path)!r} is not the result of `rankdrift sql`: it has no column "
             f"{missing[0]!r}. Export the statement's result with its column names."
         )
-    told = engine.query("SELECT shown FROM rd_log WHERE kind = 'meta'")
-    if len(told) != 1:
+    found = engine.query(f"SELECT shown FROM {engine.source} WHERE kind = 'meta'")
+    if len(found) != 1:
         raise BadCounts(
-            f"{os.fspath(path)!r} has {len(told)} rows of kind 'meta', but the result of one "
+            f"{os.fspath(path)!r} has {len(found)} rows of kind 'meta', but the result of one "
             "statement has exactly one. Export the whole result, once."
         )
     try:
-        meta = json.loads(told[0][0])
-        return counts_of(engine.connection, "rd_log", **meta)
+        meta = json.loads(found[0][0])
+        return counts_of(engine.connection, engine.source, **meta)
     except (json.JSONDecodeError, TypeError) as error:
         raise BadCounts(f"The 'meta' row of {os.fspath(path)!r} cannot be read: {error}.") from None
     except duckdb.Error as error:

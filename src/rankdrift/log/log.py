@@ -1,74 +1,92 @@
 """Log: where the rows are, which column is what, and how rows are read. Lazy: only the columns'
 names and types are looked at until something is asked of it."""
 
-import tomllib
-import zoneinfo
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
-from os import PathLike, fspath
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from os import PathLike
 from typing import Any
 
-from rankdrift.core.errors import BadLog, BadOption, did_you_mean
-from rankdrift.log.columns import Column, Roles, assign
+from rankdrift.core.errors import BadLog
+from rankdrift.log.assigning import assign
+from rankdrift.log.columns import Column, Roles
+from rankdrift.log.engines.choosing import open_log
 from rankdrift.log.engines.engine import Engine
-from rankdrift.log.sources import find
-from rankdrift.log.sql import values as reading
+from rankdrift.log.layouts import ENGINE_COLUMNS, LAYOUTS, Layout
+from rankdrift.log.options import Names, Options, Rules
+from rankdrift.log.sql import values
 from rankdrift.log.sql.plan import Planner
-from rankdrift.log.sql.rows import OUR_NAMES
-from rankdrift.log.sql.values import Rules
-
-Names = str | Sequence[str] | None
 
 
 @dataclass(frozen=True)
 class Log:
+    """A click log that was pointed at with `read_log`.
+
+    Parameters
+    ----------
+    engine
+        What reads it.
+    layout
+        What a row is.
+    roles
+        Which column plays which part.
+    rules
+        How rows are read.
+    guessed
+        Roles that were guessed from column names: role -> column.
+    remarks
+        Things worth telling about the source.
+    """
+
     engine: Engine
+    layout: Layout
     roles: Roles
     rules: Rules
-    # Roles that were guessed from column names: role -> column.
     guessed: Mapping[str, str] = field(default_factory=dict)
-    # Things worth telling about the source.
     remarks: tuple[str, ...] = ()
 
-    def planner(self, **options: Any) -> Planner:
-        """Writes SQL for this log in its engine's dialect."""
+    def planner(self, **changes: Any) -> Planner:
+        """Writes SQL for this log in its engine's dialect, with some of its fields changed."""
         return Planner(
             source=self.engine.source,
             columns=self.engine.columns,
+            layout=self.layout,
             roles=self.roles,
             rules=self.rules,
             dialect=self.engine.dialect,
-        ).but(**options)
+        ).but(**changes)
 
     def describe(self) -> dict[str, Any]:
         """What defines a pair and how rows are read: kept with every artefact made from the log."""
-        return describe(self.roles, self.rules, self.engine.columns)
+        return describe(self.planner())
 
     @property
     def days(self) -> str:
         """What a day is here, in words."""
-        return _days(self.roles, self.rules, self.engine.columns)
+        return _days(self.planner())
 
 
-def describe(roles: Roles, rules: Rules, columns: Mapping[str, Column]) -> dict[str, Any]:
-    told = {
+def describe(planner: Planner) -> dict[str, Any]:
+    """What defines a pair and how rows are read, as plain values."""
+    rules = {
         name: list(value) if isinstance(value, tuple) else value
-        for name, value in asdict(rules).items()
+        for name, value in asdict(planner.rules).items()
     }
-    if roles.layout != "events":
-        del told["shown_events"], told["click_events"]
+    for layout in LAYOUTS.values():
+        for name in set(layout.own_rules) - set(planner.layout.own_rules):
+            del rules[name]
     return {
-        "layout": roles.layout,
-        **roles.to_dict(),
-        **told,
-        "days": _days(roles, rules, columns),
+        "layout": planner.layout.name,
+        **planner.roles.to_dict(),
+        **rules,
+        "days": _days(planner),
     }
 
 
-def _days(roles: Roles, rules: Rules, columns: Mapping[str, Column]) -> str:
-    if not roles.day:
+def _days(planner: Planner) -> str:
+    day = planner.roles.day
+    if not day:
         return "no day column: the whole log counts as one day"
-    return reading.zone_words(columns[roles.day], rules)
+    return values.zone_words(planner.columns[day], planner.rules)
 
 
 def read_log(
@@ -108,160 +126,147 @@ def read_log(
 ) -> Log:
     """Point at a click log.
 
-    `source` is a path, a glob, a folder or several of them (Parquet, CSV, JSON lines, plain or
-    compressed), a DuckDB file (with `table`), a pandas, Polars or Arrow table, or a Spark
-    DataFrame or table.
+    Nothing is counted yet: the log is opened, its columns are looked at, and options are checked.
+    Options that are None, the default, are as if they had not been given.
 
-    Columns not named are guessed from common names. `query` may be several columns: two queries
-    are the same when all are equal. Columns in `same` must be equal within a pair. Columns in
-    `segment` split the counts. `time` tells the order of a pair's appearances (by default `day`, if
-    it holds the time of day). `where` is a condition in the engine's SQL on the log's own
-    columns: it is run as given, so never build it from text you do not trust.
+    Parameters
+    ----------
+    source
+        A path, a glob, a folder or several of them (Parquet, CSV, JSON lines, plain or compressed),
+        a DuckDB file (with `table`), a pandas, Polars or Arrow table, or a Spark DataFrame or the
+        name of a Spark table.
+    query
+        The column of the query; of several columns, two queries are the same when all are equal.
+        Like the other columns up to `search` it is guessed from common names if it is not given;
+        "" says that there is no such column.
+    doc
+        The column of the result shown: a product, a document.
+    rank
+        The column of its rank; the top rank is 1 unless `first_rank` says otherwise.
+    click
+        The column that says whether it was clicked: a flag, a number of clicks, or a time.
+    shown, clicked
+        Of a log with a row per search: the columns of the docs shown, in order, and of the docs
+        clicked. Either is a list, or text such as '["a","b"]' or 'a, b'.
+    event
+        Of a log with a row per event: the column that says what happened.
+    day
+        The column of the day, or of a time: a date, a timestamp, text, YYYYMMDD, or an epoch in
+        seconds or smaller. A pair's appearances are compared within a day.
+    time
+        The column that tells the order of a pair's appearances; by default `day`, if it holds the
+        time of day.
+    search
+        The column that tells one search from another.
+    page
+        The column of the page, where ranks start again on each; goes with `page_size`.
+    same
+        Columns that must be equal within a pair, such as the price.
+    segment
+        Columns that split the counts, such as the device.
+    layout
+        "long" (a row per result shown), "list" (a row per search) or "events" (a row per event:
+        results shown, and clicks, joined to them by `search` and `doc`). By default, or with
+        "auto", as the columns say.
+    where
+        A condition in the engine's SQL on the log's own columns: other rows are left out. It is run
+        as given, so never build it from text you do not trust.
+    max_rank
+        Ignore deeper ranks (500).
+    first_rank
+        What the top rank is called in the log (1).
+    page_size
+        Results a page.
+    first_page
+        What page one is called in the log (1).
+    time_zone
+        Where days begin at midnight, such as Europe/Berlin (UTC; a time without a zone has the date
+        that is written).
+    shown_events, click_events
+        Of a log with a row per event: what `event` says of a result shown ("impression"), and of a
+        click ("click").
+    dedupe
+        Keep one of the rows that have search, pair and rank in common (False); needs `search`.
+    format
+        "parquet", "csv", "json" or "duckdb", where names of files do not tell.
+    table
+        The table in a DuckDB file, or in Spark.
+    config
+        A TOML file with any of these options but `session`; those given here win.
+    engine
+        "duckdb", the default, or "spark".
+    session, master
+        The Spark session to use, or the URL of the master to start one with.
+    memory, threads
+        What DuckDB may use, such as "2GB" (most there is), and on how many threads (all cores).
 
-    Layouts: "long" (a row per result shown), "list" (a row per search: `shown` docs in order,
-    `clicked` docs) and "events" (a row per event: results shown and clicks joined by `search`).
+    Returns
+    -------
+    Log
+        What `inspect`, `harvest`, `read_matrix` and `compare` take.
 
-    `config` is a TOML file with any of these options; those given here win.
+    Raises
+    ------
+    BadOption
+        An option makes no sense, by itself or with the others.
+    MissingColumns
+        A column that was named is not there, or one that is needed was not found.
+    BadLog
+        There is no such file, or it cannot be read.
+
+    Examples
+    --------
+    >>> log = read_log("logs/*.parquet", query="keywords", same="price")  # doctest: +SKIP
+    >>> log.guessed  # doctest: +SKIP
+    {'doc': 'item_id', 'rank': 'position', 'click': 'clicked', 'day': 'date'}
     """
-    given = dict(locals())
-    del given["source"], given["config"]
-    options = {**read_config(config), **{k: v for k, v in given.items() if v is not None}}
-    for name in ("layout", "where", "time_zone", "format", "table", "master", "memory"):
-        if not isinstance(options.get(name), str | None):
-            raise BadOption(f"{name} must be text, not {options[name]!r}.")
-    if options.get("threads") is not None:
-        _whole("threads", options["threads"], 1, 1024)
-    opened = _open(source, options)
-    named = {role: names_of(options.get(role), role) for role in (f.name for f in fields(Roles))}
-    roles, guessed = assign(opened.columns, named, _layout(options.get("layout")))
-    _refuse_our_names(opened.columns, roles.layout)
-    rules = rules_of(options, roles)
+    options = Options(
+        query=query,
+        doc=doc,
+        rank=rank,
+        click=click,
+        shown=shown,
+        clicked=clicked,
+        event=event,
+        day=day,
+        time=time,
+        search=search,
+        page=page,
+        same=same,
+        segment=segment,
+        layout=layout,
+        where=where,
+        max_rank=max_rank,
+        first_rank=first_rank,
+        page_size=page_size,
+        first_page=first_page,
+        time_zone=time_zone,
+        shown_events=shown_events,
+        click_events=click_events,
+        dedupe=dedupe,
+        format=format,
+        table=table,
+        config=config,
+        engine=engine,
+        session=session,
+        master=master,
+        memory=memory,
+        threads=threads,
+    ).with_file()
+    options.check()
+    opened = open_log(source, options)
+    found, roles, guessed = assign(opened.columns, options.columns(), options.layout)
+    _refuse_our_names(opened.columns, found)
+    rules = options.rules(roles)
     remarks = opened.prepare(roles.used())
-    return Log(opened, roles, rules, guessed, tuple(remarks))
+    return Log(opened, found, roles, rules, guessed, tuple(remarks))
 
 
-def _refuse_our_names(columns: Mapping[str, Column], layout: str) -> None:
-    taken = sorted(name for name in columns if name.lower() in OUR_NAMES[layout])
+def _refuse_our_names(columns: Mapping[str, Column], layout: Layout) -> None:
+    ours = (*ENGINE_COLUMNS, *layout.adds)
+    taken = sorted(name for name in columns if name.lower() in ours)
     if taken:
         raise BadLog(
             f"The log has a column {taken[0]!r}, a name that rankdrift uses itself while it reads. "
             "Rename the column, or read a view of the log without it."
         )
-
-
-def _open(source: Any, options: Mapping[str, Any]) -> Engine:
-    wanted = options.get("engine")
-    if wanted not in (None, "duckdb", "spark"):
-        raise BadOption(
-            f"No engine {wanted!r}.{did_you_mean(str(wanted), ('duckdb', 'spark'))} "
-            "There are duckdb and spark."
-        )
-    is_spark = type(source).__module__.startswith("pyspark.")
-    if wanted == "duckdb" and is_spark:
-        raise BadOption("A Spark DataFrame is read by Spark: leave out engine='duckdb'.")
-    if wanted == "spark" or is_spark or options.get("session") or options.get("master"):
-        for name in ("memory", "threads"):
-            if options.get(name):
-                raise BadOption(
-                    f"{name} is for DuckDB. Give Spark its memory and cores when its session "
-                    "starts (spark-submit, or --master 'local[4]')."
-                )
-        from rankdrift.log.engines.spark import SparkEngine
-
-        return SparkEngine(
-            source,
-            session=options.get("session"),
-            master=options.get("master"),
-            format=options.get("format"),
-            table=options.get("table"),
-        )
-    from rankdrift.log.engines.duckdb.engine import DuckdbEngine
-
-    found = find(source, format=options.get("format"), table=options.get("table"))
-    return DuckdbEngine(found, memory=options.get("memory"), threads=options.get("threads"))
-
-
-def read_config(path: str | PathLike[str] | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    try:
-        with open(path, "rb") as file:
-            found = tomllib.load(file)
-    except OSError as error:
-        raise BadOption(f"Cannot read the options in {fspath(path)!r}: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadOption(f"{fspath(path)!r} is not TOML: {error}.") from None
-    known = [
-        name
-        for name in read_log.__annotations__
-        if name not in ("source", "return", "config", "session")
-    ]
-    for name in found:
-        if name not in known:
-            raise BadOption(
-                f"{fspath(path)!r} has an unknown option {name!r}.{did_you_mean(name, known)} "
-                f"Known are {', '.join(known)}."
-            )
-    return found
-
-
-def names_of(value: Any, role: str) -> str | tuple[str, ...] | None:
-    """Column names; "" is kept: it says that there is none, so that none is guessed."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, Sequence) and all(isinstance(v, str) for v in value):
-        if role in ("query", "same", "segment", "shown_events", "click_events"):
-            return tuple(value)
-        raise BadOption(f"{role} takes one column, not {list(value)!r}.")
-    what = "names of events" if role.endswith("_events") else "the name of a column"
-    raise BadOption(f"{role} takes {what}, not {value!r}.")
-
-
-def _layout(value: str | None) -> str:
-    known = ("auto", "long", "list", "events")
-    if value not in (None, *known):
-        raise BadOption(
-            f"No layout {value!r}.{did_you_mean(value or '', known)} There are {', '.join(known)}."
-        )
-    return value or "auto"
-
-
-def rules_of(options: Mapping[str, Any], roles: Roles) -> Rules:
-    names = {f.name for f in fields(Rules)}
-    chosen = {k: v for k, v in options.items() if k in names and v is not None}
-    for name in ("shown_events", "click_events"):
-        if isinstance(chosen.get(name), str):
-            chosen[name] = (chosen[name],)
-        elif name in chosen:
-            chosen[name] = names_of(chosen[name], name)
-    rules = replace(Rules(), **chosen)
-    for name, least in (("max_rank", 2), ("first_rank", 0), ("first_page", 0)):
-        _whole(name, getattr(rules, name), least, 100_000)
-    if rules.page_size is not None:
-        _whole("page_size", rules.page_size, 1, 100_000)
-    if bool(roles.page) != bool(rules.page_size):
-        missing = "page_size (results a page)" if roles.page else "page (the page's column)"
-        raise BadOption(f"page and page_size go together: {missing} is missing.")
-    if rules.time_zone is not None and rules.time_zone not in zoneinfo.available_timezones():
-        known = zoneinfo.available_timezones()
-        raise BadOption(
-            f"No time zone {rules.time_zone!r}.{did_you_mean(rules.time_zone, known)} "
-            "Write it as Europe/Berlin or UTC."
-        )
-    if not isinstance(rules.dedupe, bool):
-        raise BadOption(f"dedupe must be true or false, not {rules.dedupe!r}.")
-    if rules.dedupe and not roles.search:
-        raise BadOption(
-            "dedupe needs the column that tells searches apart (--search): without it, the same "
-            "doc shown again at the same rank cannot be told from a row logged twice."
-        )
-    if rules.where is not None and not rules.where.strip():
-        raise BadOption(
-            "where is empty. Leave it out, or give a condition such as \"sort = 'best'\"."
-        )
-    return rules
-
-
-def _whole(name: str, value: Any, least: int, most: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise BadOption(f"{name} must be a whole number from {least} to {most:,}, not {value!r}.")

@@ -3,6 +3,7 @@
 from rankdrift.core.errors import BadLog
 from rankdrift.log.columns import guess
 from rankdrift.log.log import Log
+from rankdrift.log.sql.plan import ROWS_SHOWN
 from rankdrift.log.sql.rows import rows_query
 
 SAMPLE = 50_000
@@ -15,7 +16,19 @@ _OFTEN = 0.001
 def probe(log: Log) -> list[str]:
     """Remarks worth telling; raises BadLog where going on would give a wrong answer."""
     _refuse_ranks_by_page(log)
-    return _look_at_searches(log) if log.planner().has_search else []
+    return _check_searches(log) if log.planner().has_search else []
+
+
+def refuse_rank_zero(log: Log, zero: int, rows: int | None = None) -> None:
+    """Raise BadLog if `zero` rows, of so many, have rank 0 where ranks are said to count from 1:
+    dropped without a word, they would leave all others a rank too high."""
+    if zero:
+        of_all = "" if rows is None else f" of {rows:,}"
+        raise BadLog(
+            f"{zero:,}{of_all} rows have rank 0. If ranks count from 0 here, say so with "
+            "--first-rank 0; if those rows are mistakes, leave them out with "
+            f'--where "{log.roles.rank} > 0".'
+        )
 
 
 def _refuse_ranks_by_page(log: Log) -> None:
@@ -26,10 +39,10 @@ def _refuse_ranks_by_page(log: Log) -> None:
     planner = log.planner()
     number = planner.column(page)[0]
     sample = f"SELECT * FROM {planner.source} WHERE {number} IS NOT NULL LIMIT {SAMPLE}"
-    if log.roles.layout == "list":
+    if log.layout.rank_is_place:
         first, top = "0", "count(*)"
     else:
-        rank, _ = log.planner().column(log.roles.rank or "")
+        rank, _ = planner.column(log.roles.rank or "")
         text = log.engine.dialect.number.format(rank)
         first = f"max({text})"
         top = f"sum(CASE WHEN {text} = {log.rules.first_rank} THEN 1 ELSE 0 END)"
@@ -50,9 +63,10 @@ def _refuse_ranks_by_page(log: Log) -> None:
         )
 
 
-def _look_at_searches(log: Log) -> list[str]:
+def _check_searches(log: Log) -> list[str]:
+    """Do ranks and docs repeat within searches as they should not?"""
     sample = (
-        "(SELECT search, doc, rank FROM rows_shown WHERE ok AND search IS NOT NULL"
+        f"(SELECT search, doc, rank FROM {ROWS_SHOWN} WHERE ok AND search IS NOT NULL"
         f" LIMIT {SAMPLE}) AS rd_sample"
     )
     by_rank = f"SELECT search, doc, rank, count(*) AS n FROM {sample} GROUP BY search, doc, rank"

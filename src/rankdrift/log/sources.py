@@ -65,8 +65,28 @@ class Frame:
     table: Any
 
 
-def find(source: Any, *, format: str | None = None, table: str | None = None) -> Any:
-    """The source that the user means by a path, a glob, a folder, several, or a table."""
+Source = Files | Table | Frame
+
+
+def find(source: object, *, format: str | None = None, table: str | None = None) -> Source:
+    """What the user means by a source.
+
+    Parameters
+    ----------
+    source
+        A path, a glob, a folder or several of them; or a pandas, Polars or Arrow table.
+    format
+        One of `FORMATS`; by default as the names of the files say.
+    table
+        Of a DuckDB file.
+
+    Raises
+    ------
+    BadOption
+        There is no such format, or nothing that can be read.
+    BadLog
+        There is no such file, or files are of different formats.
+    """
     if format is not None and format not in FORMATS:
         raise BadOption(
             f"No format {format!r}.{did_you_mean(format, FORMATS)} There are {', '.join(FORMATS)}."

@@ -18,7 +18,7 @@ from rankdrift.counts.connection import connect
 from rankdrift.counts.counts import BUCKETS
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
-from rankdrift.log.sql import values as reading
+from rankdrift.log.sql import values
 from rankdrift.log.sql.plan import Planner, Step
 from rankdrift.methods.click_rates import rates
 from rankdrift.methods.making_propensities import About, Evidence, by_jackknife
@@ -139,7 +139,7 @@ def _swapped(
             f"The log has no column {original!r} with the rank before the swap."
             f"{did_you_mean(original, log.engine.columns)}"
         )
-    before, _ = reading.rank(*planner.column(original), planner.dialect)
+    before, _ = values.rank(*planner.column(original), planner.dialect)
     carry = {"rd_original": f"CAST({before} AS BIGINT) + {1 - log.rules.first_rank}"}
     keep = f" AND rd_original BETWEEN 1 AND {log.rules.max_rank}"
     if randomised:
@@ -152,9 +152,9 @@ def _swapped(
         keep += f" AND rank IN ({both}) AND rd_original IN ({both})"
 
     def steps(p: Planner) -> list[Step]:
-        return clicks_by_rank(p, keep, "rd_original")
+        return clicks_by_rank(p, buckets, keep, "rd_original")
 
-    found = collect(log, steps, buckets=buckets, carry=carry, progress=progress)
+    found = collect(log, steps, carry=carry, progress=progress)
     if not found["c"].any():
         raise NoUsablePairs(
             "The rows of the experiment hold no click, or there are no such rows. Check "

@@ -17,7 +17,7 @@ from rankdrift.harvesting.pairs import bucket_sql, same_pair
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.log.sql import rows as row_steps
-from rankdrift.log.sql.plan import Planner, Step
+from rankdrift.log.sql.plan import CELLS, KNOWN, RESULT, Planner, Step
 from rankdrift.methods.tallies import collect
 
 MAX_RANK = 10
@@ -97,9 +97,9 @@ def find_interventions(
         raise BadOption(f"max_rank must be from 2 to {DEEPEST} here, not {max_rank}.")
 
     def steps(p: Planner) -> list[Step]:
-        return [*row_steps.steps(p)[:-1], *_steps(p, max_rank, unclicked)]
+        return [*row_steps.steps(p)[:-1], *_steps(p, max_rank, unclicked, buckets)]
 
-    found = collect(log, steps, buckets=buckets, progress=progress)
+    found = collect(log, steps, progress=progress)
     bucket, rank, other = (found[name].astype(int) for name in ("bucket", "rank", "other"))
     clicks, pairs = (np.zeros((buckets, max_rank, max_rank)) for _ in range(2))
     both = other > 0
@@ -118,7 +118,7 @@ def find_interventions(
     return Interventions(clicks, pairs, shown, clicked, unclicked)
 
 
-def _steps(p: Planner, max_rank: int, unclicked: bool) -> list[Step]:
+def _steps(p: Planner, max_rank: int, unclicked: bool, buckets: int) -> list[Step]:
     p, top = p.but(numbered=not unclicked), f"rank <= {max_rank}"
     double = p.dialect.double
     share = (
@@ -126,21 +126,21 @@ def _steps(p: Planner, max_rank: int, unclicked: bool) -> list[Step]:
         f" + CAST(0.5 AS {double}))"
     )
     pair = ", ".join(p.pair)
-    several = f"(SELECT {pair} FROM cells GROUP BY {pair} HAVING count(*) > 1) AS several"
+    several = f"(SELECT {pair} FROM {CELLS} GROUP BY {pair} HAVING count(*) > 1) AS several"
     if p.numbered:
-        several += f" JOIN known ON {same_pair(p, 'several', 'known')}"
+        several += f" JOIN {KNOWN} ON {same_pair(p, 'several', KNOWN)}"
     named = ", ".join(f"several.{column}" for column in p.pair)
     return [
         *pair_steps.appearances(p, "click > 0 AND ok", also=top),
-        Step("cells", pair_steps.cells(p), keep=True),
-        Step("moved", f"SELECT {named}, {bucket_sql(p)} AS bucket FROM {several}"),
+        Step(CELLS, pair_steps.cells(p), keep=True),
+        Step("moved", f"SELECT {named}, {bucket_sql(p, buckets)} AS bucket FROM {several}"),
         Step(
             "sides",
-            f"SELECT cells.*, bucket FROM cells JOIN moved ON {same_pair(p, 'cells', 'moved')}",
+            f"SELECT {CELLS}.*, bucket FROM {CELLS} JOIN moved ON {same_pair(p, CELLS, 'moved')}",
             keep=True,
         ),
         Step(
-            "result",
+            RESULT,
             "SELECT a.bucket AS bucket, a.rank AS rank, b.rank AS other, count(*) AS pairs,"
             f" sum(CAST({share} AS BIGINT)) AS clicks\n"
             f"FROM sides AS a JOIN sides AS b ON {same_pair(p, 'a', 'b')} AND a.rank <> b.rank\n"

@@ -11,19 +11,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mean
+from rankdrift.core.errors import BadOption, MissingColumns, did_you_mean
 from rankdrift.core.types import Ints, Ranks
 from rankdrift.counts.counts import BUCKETS
 from rankdrift.harvesting import pairs as pair_steps
-from rankdrift.harvesting.counting import RESULT
 from rankdrift.harvesting.pairs import bucket_sql, same_pair
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
-from rankdrift.log.probe import probe
+from rankdrift.log.probing import probe, refuse_rank_zero
 from rankdrift.log.sql import rows as row_steps
-from rankdrift.log.sql import values as reading
-from rankdrift.log.sql.plan import Plan, Planner, Step
-from rankdrift.log.sql.rows import FATES, rows_query
+from rankdrift.log.sql import values
+from rankdrift.log.sql.plan import (
+    CELLS,
+    KNOWN,
+    RESULT,
+    RESULT_TABLE,
+    ROWS_SHOWN,
+    Plan,
+    Planner,
+    Step,
+)
+from rankdrift.log.sql.rows import DROP_CODES, rows_query
 from rankdrift.methods.rank_times_stratum import Strata
 
 
@@ -63,10 +71,10 @@ def tally(
     keep = " AND rd_randomised" if randomised else ""
 
     def steps(p: Planner) -> list[Step]:
-        return clicks_by_rank(p, keep)
+        return clicks_by_rank(p, buckets, keep)
 
     carry = {"rd_randomised": says_yes(log, randomised)} if randomised else {}
-    found = collect(log, steps, buckets=buckets, carry=carry, progress=progress)
+    found = collect(log, steps, carry=carry, progress=progress)
     size = int(found["rank"].max(initial=0))
     impressions, clicks = (np.zeros((buckets, size), np.int64) for _ in range(2))
     place = (found["bucket"].astype(int), found["rank"].astype(int) - 1)
@@ -105,18 +113,18 @@ def clicked_pairs(
         return [
             *row_steps.steps(p)[:-1],
             *pair_steps.appearances(p, f"click > 0 AND ok AND {top}", also=top),
-            Step("cells", pair_steps.cells(p)),
+            Step(CELLS, pair_steps.cells(p)),
             Step(
                 "happenings",
-                f"SELECT {pair}, {what} AS happened FROM cells GROUP BY {pair} HAVING sum(c) > 0",
+                f"SELECT {pair}, {what} AS happened FROM {CELLS} GROUP BY {pair} HAVING sum(c) > 0",
             ),
             Step(
                 "strata",
-                f"SELECT {bucket_sql(p)} AS bucket, happened FROM happenings\n"
-                f"JOIN known ON {same_pair(p, 'happenings', 'known')}",
+                f"SELECT {bucket_sql(p, buckets)} AS bucket, happened FROM happenings\n"
+                f"JOIN {KNOWN} ON {same_pair(p, 'happenings', KNOWN)}",
             ),
             Step(
-                "result",
+                RESULT,
                 "SELECT bucket, happened, count(*) AS pairs FROM strata GROUP BY bucket, happened",
             ),
         ]
@@ -127,9 +135,9 @@ def clicked_pairs(
         " CAST(split_part(cell, ':', 2) AS BIGINT) AS n,"
         " CAST(split_part(cell, ':', 3) AS BIGINT) AS c\n"
         "FROM (SELECT row_number() OVER (ORDER BY bucket, happened) - 1 AS stratum, bucket, pairs,"
-        f" unnest(string_split(happened, ' ')) AS cell FROM {RESULT}) ORDER BY stratum, rank"
+        f" unnest(string_split(happened, ' ')) AS cell FROM {RESULT_TABLE}) ORDER BY stratum, rank"
     )
-    found = collect(log, steps, buckets=buckets, select=cells, progress=progress)
+    found = collect(log, steps, select=cells, progress=progress)
     ranks, rank = np.unique(found["rank"].astype(np.int32), return_inverse=True)
     many = found["pairs"].astype(float)
     clicks = many * found["c"]
@@ -144,9 +152,9 @@ def clicked_pairs(
     )
 
 
-def clicks_by_rank(p: Planner, keep: str, *more: str) -> list[Step]:
-    """Steps whose result has impressions `n` and clicked ones `c` by bucket, `more` columns and
-    rank, of usable rows that also meet `keep` (SQL that begins with AND, or nothing)."""
+def clicks_by_rank(p: Planner, buckets: int, keep: str, *more: str) -> list[Step]:
+    """Steps whose result has impressions `n` and clicked ones `c` by bucket (of `buckets`), `more`
+    columns and rank, of usable rows that also meet `keep` (SQL that begins with AND, or nothing)."""
     # Fewer texts to hash: a query's rows at a rank are one.
     names, by = ", ".join(p.queries), ", ".join((*more, "rank"))
     return [
@@ -155,12 +163,12 @@ def clicks_by_rank(p: Planner, keep: str, *more: str) -> list[Step]:
             "by_query",
             f"SELECT {names}, {by}, count(*) AS n,"
             " sum(CASE WHEN click > 0 THEN 1 ELSE 0 END) AS c\n"
-            f"FROM rows_shown WHERE ok{keep} GROUP BY {names}, {by}",
+            f"FROM {ROWS_SHOWN} WHERE ok{keep} GROUP BY {names}, {by}",
         ),
         Step(
-            "result",
-            f"SELECT {bucket_sql(p)} AS bucket, {by}, sum(n) AS n, sum(c) AS c\n"
-            f"FROM by_query GROUP BY {bucket_sql(p)}, {by}",
+            RESULT,
+            f"SELECT {bucket_sql(p, buckets)} AS bucket, {by}, sum(n) AS n, sum(c) AS c\n"
+            f"FROM by_query GROUP BY {bucket_sql(p, buckets)}, {by}",
         ),
     ]
 
@@ -169,34 +177,32 @@ def collect(
     log: Log,
     steps: Callable[[Planner], Sequence[Step]],
     *,
-    buckets: int,
     carry: dict[str, str] | None = None,
-    select: str = f"SELECT * FROM {RESULT}",
+    select: str = f"SELECT * FROM {RESULT_TABLE}",
     progress: Progress | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Run a plan whose last step is `result`, and take what `select` makes of it."""
     probe(log)
     # When pairs were shown does not matter here.
-    planner = log.planner(buckets=buckets, roles=replace(log.roles, time=None), carry=carry or {})
-    _refuse_rank_zero(log, planner)
+    planner = log.planner(roles=replace(log.roles, time=None), carry=carry or {})
+    _refuse_zeros(log, planner)
     connection = log.engine.run(Plan(tuple(steps(planner))), progress)
     found = connection.execute(select).fetchnumpy()
-    return {name: np.ma.getdata(values) for name, values in found.items()}
+    return {name: np.ma.getdata(column) for name, column in found.items()}
 
 
-def _refuse_rank_zero(log: Log, planner: Planner) -> None:
-    """Dropped without a word, such rows would leave all others a rank too high."""
-    if log.rules.first_rank == 0 or log.roles.layout == "list":
+def _refuse_zeros(log: Log, planner: Planner) -> None:
+    if log.rules.first_rank == 0 or log.layout.rank_is_place:
         return
-    zero = FATES["rank_zero"]
-    found = log.engine.query(
-        rows_query(planner, f"SELECT count(*) FROM rows_shown WHERE rank = 0 AND fate = {zero}")
-    )[0][0]
-    if found:
-        raise BadLog(
-            f"{found:,} rows have rank 0. If ranks count from 0 here, say so with --first-rank 0; "
-            f'if those rows are mistakes, leave them out with --where "{log.roles.rank} > 0".'
-        )
+    code = DROP_CODES["rank_zero"]
+    refuse_rank_zero(
+        log,
+        log.engine.query(
+            rows_query(
+                planner, f"SELECT count(*) FROM {ROWS_SHOWN} WHERE rank = 0 AND fate = {code}"
+            )
+        )[0][0],
+    )
 
 
 def says_yes(log: Log, column: str) -> str:
@@ -209,7 +215,7 @@ def says_yes(log: Log, column: str) -> str:
         )
     planner = log.planner()
     sql, kind = planner.column(column)
-    value, bad = reading.click(sql, kind, planner.dialect)
+    value, bad = values.click(sql, kind, planner.dialect)
     if bad != "FALSE":
         shown = planner.dialect.text.format(sql)
         odd = log.engine.query(

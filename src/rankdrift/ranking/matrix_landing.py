@@ -81,7 +81,7 @@ class MatrixReader:
     def fetch(self, relevance: bool, docs: bool, clicked: bool) -> dict[str, Any]:
         p, roles = self._planner, self._log.roles
         queries = ", ".join(p.queries)
-        listed = roles.layout == "list" and not roles.search
+        listed = self._log.layout.row_is_search and not roles.search
         apart = [*p.segments, *(["day"] if roles.day else []), *(["seconds"] if roles.time else [])]
         apart += ["list"] if listed else []
         search = "search" if roles.search else "NULL"

@@ -9,19 +9,29 @@ import numpy as np
 
 from rankdrift.core.dialects import Dialect
 from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mean
-from rankdrift.counts.funnel import REASONS, Dropped, Funnel, Used
-from rankdrift.log.columns import Column
+from rankdrift.counts.funnel import INPUT, REASONS, USED, Funnel, Used, waterfall
+from rankdrift.log.columns import TEXT_KINDS, Column
 from rankdrift.log.engines.engine import Progress
+from rankdrift.log.layouts import Layout
 from rankdrift.log.log import Log
-from rankdrift.log.probe import probe
+from rankdrift.log.probing import probe, refuse_rank_zero
 from rankdrift.log.sql import rows as plan_rows
-from rankdrift.log.sql import values as reading
-from rankdrift.log.sql.plan import Plan, Planner, Step
+from rankdrift.log.sql import values
+from rankdrift.log.sql.plan import (
+    ANSWER,
+    OUTSIDE,
+    RESULT,
+    RESULT_TABLE,
+    ROWS_SHOWN,
+    Plan,
+    Planner,
+    Step,
+)
 from rankdrift.ranking.matrix import Feature, Matrix
 from rankdrift.ranking.matrix_landing import MatrixReader, as_number
 
 Wanted = str | Feature | Sequence[str | Feature]
-NUMBERS, WORDS = ("int", "float", "bool"), ("text", "json", "other")
+NUMBERS = ("int", "float", "bool")
 # What a row costs besides its features, and how often features are held while they are sorted.
 ROW_BYTES, COPIES = 120, 3
 
@@ -70,7 +80,7 @@ def read_matrix(
     try:
         arrays = found.fetch(relevance is not None, docs, searches == "clicked")
     finally:
-        connection.execute("DROP TABLE IF EXISTS rd_plan.result")
+        connection.execute(f"DROP TABLE IF EXISTS {RESULT_TABLE}")
     if not len(arrays["rank"]):
         _refuse_empty(funnel.used.rows, ranks, searches == "clicked")
     return _matrix(log, found, arrays, funnel)
@@ -121,8 +131,8 @@ def _resolve(log: Log, features: Wanted, relevance: str | None) -> dict[str, Fea
 
 
 def _check_kind(column: Column, log: Log) -> None:
-    by_place = column.kind == "list" and log.roles.layout == "list"
-    if column.kind in (*NUMBERS, *WORDS) or by_place:
+    by_place = log.layout.by_place(column.kind)
+    if column.kind in (*NUMBERS, *TEXT_KINDS) or by_place:
         return
     what, instead = {
         "list": ("a list", "its length or one of its elements"),
@@ -131,14 +141,14 @@ def _check_kind(column: Column, log: Log) -> None:
     raise BadOption(f"The feature {column.name!r} is {what}, not a number. Use {instead}.")
 
 
-def _feature_sql(column: Column, d: Dialect, layout: str, as_words: bool) -> str:
+def _feature_sql(column: Column, d: Dialect, layout: Layout, as_words: bool) -> str:
     sql, kind = d.quote(*column.path), column.kind
-    if kind == "list" and layout == "list":
+    if layout.by_place(kind):
         sql, kind = d.text.format(d.element.format(sql, "rd_place")), "text"
-    if kind in WORDS:
-        return reading.plain_text(sql, kind, d)
+    if kind in TEXT_KINDS:
+        return values.plain_text(sql, kind, d)
     if as_words:
-        return reading.as_text(reading.key(sql, kind, d), kind, d)
+        return values.as_text(values.key(sql, kind, d), kind, d)
     return as_number(f"CAST({sql} AS {d.double})")
 
 
@@ -148,39 +158,37 @@ def _feature_sql(column: Column, d: Dialect, layout: str, as_words: bool) -> str
 def _funnel(log: Log, planner: Planner) -> Funnel:
     """What becomes of every row; raises where reading on would give a wrong answer."""
     steps = plan_rows.steps(planner)
+    by_code = "CASE WHEN fate > 0 THEN 1 ELSE fate END"
     tally = (
-        "SELECT CASE WHEN fate > 0 THEN 1 ELSE fate END, count(*),"
+        f"SELECT {by_code}, count(*),"
         " sum(CASE WHEN click > 0 THEN click ELSE 0 END),"
         " sum(CASE WHEN click > 0 THEN 1 ELSE 0 END), count(*) - count(click)"
-        " FROM rows_shown GROUP BY CASE WHEN fate > 0 THEN 1 ELSE fate END"
+        f" FROM {ROWS_SHOWN} GROUP BY {by_code}"
     )
-    found = log.engine.query(Plan((*steps[:-1], Step("answer", tally))).as_query())
+    found = log.engine.query(Plan((*steps[:-1], Step(ANSWER, tally))).as_query())
     outside = log.engine.query(
-        Plan((*steps, Step("answer", "SELECT reason, n, clicks FROM outside"))).as_query()
+        Plan((*steps, Step(ANSWER, f"SELECT reason, n, clicks FROM {OUTSIDE}"))).as_query()
     )
-    names = {number: name for name, number in plan_rows.FATES.items()}
-    dropped = {reason: Dropped(int(n), int(clicks or 0)) for reason, n, clicks in outside}
-    used, unknown, zero = Used(), 0, 0
-    for fate, rows, clicks, clicked, missing in found:
-        if fate == 1:
-            used, unknown = Used(int(rows), int(clicked or 0)), int(missing)
-            dropped["repeat_click"] = Dropped(0, int(clicks or 0) - used.clicks)
-        elif names[fate] == "rank_zero":
-            zero = int(rows)
+    names = {code: name for name, code in plan_rows.DROP_CODES.items()}
+    totals = {reason: (int(n), int(clicks or 0), 0) for reason, n, clicks in outside}
+    unknown = 0
+    for code, rows, clicks, clicked, missing in found:
+        if code == 1:
+            # Here rows are used as they are: of clicks, one a row.
+            totals["good"] = (int(rows), int(clicks or 0), 0)
+            totals["candidates"] = totals["used"] = (int(rows), int(clicked or 0), 0)
+            unknown = int(missing)
         else:
-            dropped[names[fate]] = Dropped(int(rows), int(clicks or 0))
-    total_rows = used.rows + zero + sum(d.rows for d in dropped.values())
-    if zero:
-        raise BadLog(
-            f"{zero:,} of {total_rows:,} rows have rank 0. If ranks count from 0 here, say so with "
-            f'--first-rank 0; if those are mistakes, leave them out with --where "{log.roles.rank} '
-            '> 0".'
-        )
+            totals[names[code]] = (int(rows), int(clicks or 0), 0)
+    lines = waterfall(totals)
+    total, used = lines.pop(INPUT), lines.pop(USED)
+    refuse_rank_zero(log, totals.get("rank_zero", (0, 0, 0))[0], total.rows)
     if not used.rows:
-        why = ", ".join(f"{d.rows:,} {REASONS[r]}" for r, d in dropped.items() if d.rows)
+        why = ", ".join(f"{d.rows:,} {REASONS[r]}" for r, d in lines.items() if d.rows)
         raise BadLog(f"No row of the log can be used ({why or 'it is empty'}).")
-    clicks = used.clicks + sum(d.clicks for d in dropped.values())
-    return Funnel(total_rows, clicks, dropped, used, {"null_click": unknown})
+    return Funnel(
+        total.rows, total.clicks, lines, Used(used.rows, used.clicks), {"null_click": unknown}
+    )
 
 
 def _tell_size(rows: int, features: int, say: Callable[[str], None] | None) -> None:
@@ -225,32 +233,32 @@ def _plan(
     carry = {}
     for i, (name, feature) in enumerate(wanted.items()):
         words = name in as_words or (feature is not None and feature.is_category)
-        carry[f"c{i + 1}"] = _feature_sql(columns[name], d, roles.layout, words)
+        carry[f"c{i + 1}"] = _feature_sql(columns[name], d, log.layout, words)
     if relevance:
-        carry["relevance"] = _feature_sql(columns[relevance], d, roles.layout, False)
-    if roles.layout == "list" and not roles.search:
+        carry["relevance"] = _feature_sql(columns[relevance], d, log.layout, False)
+    if log.layout.row_is_search and not roles.search:
         # Two searches with the same results and clicks differ in nothing that matters here.
         lists = (planner.column(name) for name in (roles.shown, roles.clicked) if name)
-        texts = (reading.as_text(reading.key(sql, kind, d), kind, d) for sql, kind in lists)
+        texts = (values.as_text(values.key(sql, kind, d), kind, d) for sql, kind in lists)
         both = ", ' ', ".join(f"coalesce({text}, '')" for text in texts)
         carry["list"] = d.md5.format(f"concat({both})")
     queries = [
-        f"{reading.as_text(q, columns[c].kind, d)} AS {q}"
+        f"{values.as_text(q, columns[c].kind, d)} AS {q}"
         for q, c in zip(planner.queries, roles.query, strict=True)
     ]
     marks = []
     if roles.search:  # as text, so that the order is the same whatever the type
         kind = columns[roles.search].kind
-        marks.append(f"{reading.as_text('search', kind, d)} AS search")
+        marks.append(f"{values.as_text('search', kind, d)} AS search")
     marks += [name for name, there in (("day", roles.day), ("seconds", roles.time)) if there]
     doc = d.text.format("doc")
     clicked = "CASE WHEN click > 0 THEN 1 ELSE 0 END AS click"
     fields = [*queries, *planner.segments, *marks, "rank", clicked, f"{doc} AS doc", *carry]
-    select = f"SELECT {', '.join(fields)}\nFROM rows_shown WHERE ok"
+    select = f"SELECT {', '.join(fields)}\nFROM {ROWS_SHOWN} WHERE ok"
     if ranks is not None:
         select += f" AND rank IN ({', '.join(str(int(rank)) for rank in ranks)})"
     steps = plan_rows.steps(planner.but(carry=carry))[:-1]
-    return Plan((*steps, Step("result", select)))
+    return Plan((*steps, Step(RESULT, select)))
 
 
 def _refuse_empty(rows: int, ranks: Sequence[int] | None, clicked: bool) -> None:
@@ -287,7 +295,7 @@ def _matrix(log: Log, landed: MatrixReader, found: dict[str, Any], funnel: Funne
         remarks += (
             f"Values that the model never saw count as missing: {', '.join(landed.unseen)}.",
         )
-    if not log.roles.search and log.roles.layout != "list":
+    if not log.roles.search and not log.layout.row_is_search:
         remarks += (
             "The log does not tell searches apart (--search): rows of one query on one day were "
             "dealt into lists that have each rank once.",

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from rankdrift.core.dialects import Dialect
 from rankdrift.log.columns import Column
 from rankdrift.log.sql.plan import Plan
 
-# Called with the step's name and the fraction of it that is done (0 to 1).
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
 Progress = Callable[[str, float], None]
+"""Called with the step's name and the fraction of it that is done (0 to 1)."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,17 @@ class Days(Protocol):
 
 
 class Engine(Protocol):
-    @property
-    def dialect(self) -> Dialect: ...
+    """A log that was opened, and what reads it."""
 
     @property
-    def columns(self) -> Mapping[str, Column]: ...
+    def dialect(self) -> Dialect:
+        """The SQL that it understands."""
+        ...
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """Those of the log, by name; the fields of a struct after the struct."""
+        ...
 
     @property
     def source(self) -> str:
@@ -68,8 +77,9 @@ class Engine(Protocol):
         """A small result."""
         ...
 
-    def run(self, plan: Plan, progress: Progress | None = None) -> Any:
-        """A DuckDB connection that has the plan's `result` as a table of that name."""
+    def run(self, plan: Plan, progress: Progress | None = None) -> "DuckDBPyConnection":
+        """A DuckDB connection that has what the last step selects as `rd_plan.result`, if the step
+        has the name `result`."""
         ...
 
     def days(self, day_sql: str, column: Column) -> Days:
@@ -86,6 +96,6 @@ class PartByPart(Engine, Protocol):
         before it gave, unless this is the first."""
         ...
 
-    def run_whole(self, plan: Plan, progress: Progress | None = None) -> Any:
+    def run_whole(self, plan: Plan, progress: Progress | None = None) -> "DuckDBPyConnection":
         """Take the steps that need all the parts; then as `run`."""
         ...

@@ -18,12 +18,24 @@ import duckdb
 
 from rankdrift.core.dialects import SPARK, Dialect
 from rankdrift.core.errors import BadLog, BadOption, MissingExtra
-from rankdrift.log.columns import Column
+from rankdrift.log.columns import Column, ColumnKind
 from rankdrift.log.engines.engine import Day, Progress
 from rankdrift.log.engines.java import java, why_not
 from rankdrift.log.engines.parquet import check_schemas
+from rankdrift.log.options import Options
 from rankdrift.log.sources import Files, find
-from rankdrift.log.sql.plan import Plan
+from rankdrift.log.sql.plan import (
+    CANDIDATES,
+    CELLS,
+    KNOWN,
+    PAIRS,
+    RESULT_TABLE,
+    SCHEMA,
+    TALLY,
+    TWICE,
+    USED,
+    Plan,
+)
 
 with warnings.catch_warnings():  # whether it likes the pandas that is there, which we do not use
     warnings.simplefilter("ignore")
@@ -37,7 +49,7 @@ with warnings.catch_warnings():  # whether it likes the pandas that is there, wh
             f"Spark is not installed ({error}). Install it: pip install 'rankdrift[spark]'"
         ) from None
 
-_KINDS: dict[type, str] = {
+_KINDS: dict[type, ColumnKind] = {
     spark_types.BooleanType: "bool", spark_types.DateType: "date",
     spark_types.TimestampType: "instant", spark_types.TimestampNTZType: "timestamp",
     spark_types.FloatType: "float", spark_types.DoubleType: "float",
@@ -49,13 +61,24 @@ _KINDS: dict[type, str] = {
 }  # fmt: skip
 # Read several times, and costly to make again. Those in _FIRST are made before they are used, so
 # that Spark knows how small they are and sends them to the data instead of sorting the data.
-_FIRST = ("tally", "known", "candidates", "twice", "cells", "pairs", "used")
+_FIRST = (TALLY, KNOWN, CANDIDATES, TWICE, CELLS, PAIRS, USED)
 _PLAN_LENGTH = 2_000  # characters
 # A step of the plan after FROM or JOIN, outside of quotes.
 _TABLE = re.compile(
     r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`)|\b(FROM|JOIN)\s+(\w+)\b(?![\w.(])(\s+AS\b)?""",
     re.S,
 )
+
+
+def open_engine(source: Any, options: Options) -> "SparkEngine":
+    """What `rankdrift.log.engines.choosing` calls."""
+    return SparkEngine(
+        source,
+        session=options.session,
+        master=options.master,
+        format=options.format,
+        table=options.table,
+    )
 
 
 class SparkEngine:
@@ -139,8 +162,8 @@ class SparkEngine:
                 for step in plan.steps:
                     frame = self._spark.sql(_renamed(step.sql, names))
                     if step is plan.steps[-1]:
-                        return _landed(frame.toArrow())
-                    if step.name == "candidates" and "h" in frame.columns:
+                        return _in_duckdb(frame.toArrow())
+                    if step.name == CANDIDATES and "h" in frame.columns:
                         # All that follows groups by the hash: bring what belongs together to
                         # one place once.
                         frame = frame.repartition("h")
@@ -291,11 +314,10 @@ def _partition_root(paths: Sequence[str]) -> str | None:
 
 def _widened(frames: Sequence[Any]) -> Any:
     """Files whose types differ, as one: a column is as wide as its widest, or text."""
-    kinds: dict[str, set[str]] = {}
+    kinds: dict[str, set[ColumnKind]] = {}
     for frame in frames:
         for field in frame.schema.fields:
-            kind = next((k for t, k in _KINDS.items() if isinstance(field.dataType, t)), "text")
-            kinds.setdefault(field.name, set()).add(kind)
+            kinds.setdefault(field.name, set()).add(_kind(field.dataType))
     wide = {
         name: "bigint" if found == {"int"} else "double" if found <= {"int", "float"} else "string"
         for name, found in kinds.items()
@@ -317,10 +339,16 @@ def _literal_path(path: str) -> str:
     return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
 
 
+def _kind(type_: Any) -> ColumnKind:
+    for known, kind in _KINDS.items():
+        if isinstance(type_, known):
+            return kind
+    return "text"
+
+
 def _columns(path: tuple[str, ...], type_: Any) -> Iterator[Column]:
     """The column, and the fields below it when it is a struct."""
-    kind = next((k for t, k in _KINDS.items() if isinstance(type_, t)), "text")
-    yield Column(path, kind)
+    yield Column(path, _kind(type_))
     if isinstance(type_, spark_types.StructType):
         for field in type_.fields:
             yield from _columns((*path, field.name), field.dataType)
@@ -338,11 +366,12 @@ def _renamed(sql: str, names: Mapping[str, str]) -> str:
     return _TABLE.sub(rename, sql)
 
 
-def _landed(result: Any) -> duckdb.DuckDBPyConnection:
+def _in_duckdb(result: Any) -> duckdb.DuckDBPyConnection:
+    """An Arrow table, brought home as the result of a plan."""
     connection = duckdb.connect()
-    connection.execute("CREATE SCHEMA rd_plan")
+    connection.execute(f"CREATE SCHEMA {SCHEMA}")
     connection.register("rd_result", result)
-    connection.execute("CREATE TABLE rd_plan.result AS FROM rd_result")
+    connection.execute(f"CREATE TABLE {RESULT_TABLE} AS FROM rd_result")
     connection.unregister("rd_result")
     return connection
 

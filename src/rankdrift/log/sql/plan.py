@@ -6,31 +6,71 @@ columns, day, search, rank, click, h the key's hash, pair its number.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankdrift.core.dialects import Dialect
-from rankdrift.log.columns import Column, Roles
-from rankdrift.log.sql import values as reading
-from rankdrift.log.sql.values import Rules
+from rankdrift.log.columns import Column, ColumnKind, Roles
+from rankdrift.log.options import Rules
+from rankdrift.log.sql import values
+
+if TYPE_CHECKING:
+    from rankdrift.log.layouts import Layout
+
+# The steps that more than one place speaks of. From the source to rows …
+SHOWN_SOURCE = "shown_source"  # the source, a row per result shown, its columns as they come
+READ_ROWS = "read_rows"  # every value in its own type
+ROWS_SHOWN = "rows_shown"  # every result shown, and what becomes of it
+OUTSIDE = "outside"  # rows and clicks of the source that are not results shown
+ANSWER = "answer"  # what a question about rows selects
+# … from rows to pairs …
+TALLY = "tally"  # every row, counted by what becomes of it
+KNOWN = "known"  # the keys of the pairs that matter, numbered
+CANDIDATES = "candidates"  # the rows of those pairs
+TWICE = "twice"  # docs shown twice in one search
+APPEARANCES = "appearances"  # the candidates without them
+SEEN = "seen"  # how many candidates there are
+CELLS = "cells"  # pairs by rank: how often shown, how often clicked
+PAIRS = "pairs"  # pairs: the same, and which way they moved
+USED = "used"  # the pairs that moved and were clicked
+LISTED = "listed"  # those of them that were shown no more than `max_shown` times
+# … and what comes of it all.
+RESULT = "result"
+
+SCHEMA = "rd_plan"
+"""Where an engine puts the tables of a plan, in DuckDB."""
+RESULT_TABLE = f"{SCHEMA}.{RESULT}"
 
 
 @dataclass(frozen=True)
 class Step:
+    """One SELECT of a plan, which later steps know by its name.
+
+    Parameters
+    ----------
+    name, sql
+        Its name, and the SELECT.
+    keep
+        Read more than once and far smaller than the log: an engine had better keep it.
+    once
+        Must not be worked out twice, which in one statement an engine might do.
+    adds
+        A log may be read in parts that share no pair. What this step finds in each part is added to
+        what it found in the others, for the steps that need the whole of it.
+    whole
+        Needs what all the parts added.
+    """
+
     name: str
     sql: str
-    # Read more than once and far smaller than the log: an engine had better keep it.
     keep: bool = False
-    # Must not be worked out twice, which in one statement an engine might do.
     once: bool = False
-    # A log may be read in parts that share no pair. What this step finds in each part is added to
-    # what it found in the others, for the steps that need the whole of it.
     adds: bool = False
     whole: bool = False
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The steps in order; the last, `result`, is the table that `Counts` is made of."""
+    """The steps in order; what the last one selects is the answer."""
 
     steps: tuple[Step, ...]
 
@@ -50,49 +90,68 @@ class Plan:
 
     @property
     def added(self) -> frozenset[str]:
+        """The names of the steps whose finds add up over the parts."""
         return frozenset(step.name for step in self.steps if step.adds)
 
     @property
     def of_whole(self) -> tuple[Step, ...]:
+        """The steps that need all the parts."""
         return tuple(step for step in self.steps if step.whole)
 
 
 @dataclass(frozen=True)
 class Planner:
-    """Writes the plan for one log in one dialect."""
+    """Writes the steps of plans for one log in one dialect.
 
-    source: str  # a FROM item
+    Parameters
+    ----------
+    source
+        The log as a FROM item.
+    columns, layout, roles, rules
+        What the log's columns are, which part each plays, and how rows are read.
+    dialect
+        Of SQL.
+    day
+        None: the whole log. A day: only that day. "": only rows without a readable day.
+    prune
+        A plain condition on the source's columns that every row of that day meets.
+    carry
+        What else comes along with every row shown: name -> SQL on `shown_source`.
+    numbered
+        Whether pairs are numbered first. Where all pairs are wanted, there is nothing to gain.
+    pairs_before
+        How many pairs other parts of the log have numbered already.
+    """
+
+    source: str
     columns: Mapping[str, Column]
+    layout: "Layout"
     roles: Roles
     rules: Rules
     dialect: Dialect
-    # How counts are split: only the harvest needs to say.
-    buckets: int = 1
-    max_shown: int = 2
-    # None: the whole log. A day: only that day. "": only rows without a readable day.
     day: str | None = None
-    # A plain condition on the source's columns that every row of that day meets.
     prune: str | None = None
-    # What else comes along with every row shown: name -> SQL on `shown_source`.
     carry: Mapping[str, str] = field(default_factory=dict)
-    # Where all pairs are wanted, there is nothing to gain from numbering them first.
     numbered: bool = True
-    # Pairs that other parts of the log have numbered already.
     pairs_before: int = 0
 
     def but(self, **changes: Any) -> "Planner":
+        """The same with some of its fields changed."""
         return replace(self, **changes)
 
     @property
     def queries(self) -> list[str]:
+        """Names of the query's columns inside a plan."""
         return [f"q{i + 1}" for i in range(len(self.roles.query))]
 
     @property
     def same(self) -> list[str]:
+        """Names of the columns that must be equal."""
         return [f"s{i + 1}" for i in range(len(self.roles.same))]
 
     @property
     def segments(self) -> list[str]:
+        """Names of the columns that make segments."""
         return [f"g{i + 1}" for i in range(len(self.roles.segment))]
 
     @property
@@ -118,16 +177,25 @@ class Planner:
 
     @property
     def has_search(self) -> bool:
-        """Can a doc shown twice in one search be told from two searches? (A list row can
-        tell by itself.)"""
-        return bool(self.roles.search) and self.roles.layout != "list"
+        """Is the column of searches what tells a doc shown twice in one search from two searches?
+        (A row that is a whole search tells by itself.)"""
+        return bool(self.roles.search) and not self.layout.row_is_search
 
-    def column(self, name: str) -> tuple[str, str]:
+    def column(self, name: str) -> tuple[str, ColumnKind]:
         """A source column's SQL and kind."""
         column = self.columns[name]
         return self.dialect.quote(*column.path), column.kind
 
     def day_sql(self) -> str:
+        """The day of a row of the source."""
         assert self.roles.day
         column = self.columns[self.roles.day]
-        return reading.day(column, self.column(column.name)[0], self.rules, self.dialect)
+        return values.day(column, self.column(column.name)[0], self.rules, self.dialect)
+
+    def on_day(self, also: str | None = None) -> str:
+        """WHERE clause on the source for the day asked for, and for what `also` says."""
+        conditions = [c for c in (self.prune, also) if c]
+        if self.day is not None:
+            which = f"= DATE {self.dialect.literal(self.day)}" if self.day else "IS NULL"
+            conditions.append(f"{self.day_sql()} {which}")
+        return f" WHERE {' AND '.join(f'({c})' for c in conditions)}" if conditions else ""

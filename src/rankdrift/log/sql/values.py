@@ -4,64 +4,48 @@ Each function takes a column's SQL and its kind and returns SQL. Text is read le
 cannot be read becomes NULL and is counted, never guessed.
 """
 
-from dataclasses import dataclass
-
 from rankdrift.core.dialects import Dialect
-from rankdrift.log.columns import Column
+from rankdrift.log.columns import NESTED_KINDS, TEXT_KINDS, TIME_KINDS, Column, ColumnKind
+from rankdrift.log.options import Rules
 
 
-@dataclass(frozen=True)
-class Rules:
-    """How rows are read: everything about a log that is not the name of a column."""
-
-    max_rank: int = 500
-    first_rank: int = 1
-    page_size: int | None = None
-    first_page: int = 1
-    time_zone: str | None = None
-    where: str | None = None
-    shown_events: tuple[str, ...] = ("impression",)
-    click_events: tuple[str, ...] = ("click",)
-    dedupe: bool = False
-
-
-def plain_text(sql: str, kind: str, d: Dialect) -> str:
+def plain_text(sql: str, kind: ColumnKind, d: Dialect) -> str:
     """The value as text without surrounding blanks."""
     as_text = d.json_text.format(sql) if kind == "json" else d.text.format(sql)
     return f"trim({as_text})"
 
 
-def key(sql: str, kind: str, d: Dialect) -> str:
+def key(sql: str, kind: ColumnKind, d: Dialect) -> str:
     """A value to be compared for equality: as it is, or as text where types cannot be compared."""
     if kind == "json":
         return d.json_text.format(sql)
-    if kind in ("list", "nested"):
+    if kind in NESTED_KINDS:
         return d.nested_text.format(sql)
     if kind == "float":
         return d.not_nan.format(sql)
     return d.text.format(sql) if kind == "other" else sql
 
 
-def as_text(key_sql: str, kind: str, d: Dialect) -> str:
+def as_text(key_sql: str, kind: ColumnKind, d: Dialect) -> str:
     """A key as text that is the same on every engine (12.0 is '12'): for buckets and segments."""
     if kind == "float":
         whole = _is_whole(key_sql)
         as_integer = d.text.format(f"CAST({key_sql} AS BIGINT)")
         return f"CASE WHEN {whole} THEN {as_integer} ELSE {d.text.format(key_sql)} END"
-    is_text = kind in ("text", "json", "list", "nested", "other")
+    is_text = kind in (*TEXT_KINDS, *NESTED_KINDS)
     return key_sql if is_text else d.text.format(key_sql)
 
 
-def rank(sql: str, kind: str, d: Dialect) -> tuple[str, str]:
+def rank(sql: str, kind: ColumnKind, d: Dialect) -> tuple[str, str]:
     """(the rank as a number or NULL, the condition that it is there but not a whole number)."""
     return _whole(sql, kind, d)
 
 
-def click(sql: str, kind: str, d: Dialect) -> tuple[str, str]:
+def click(sql: str, kind: ColumnKind, d: Dialect) -> tuple[str, str]:
     """(how many clicks, or NULL; the condition that it is there but cannot be read)."""
     if kind == "bool":
         return f"CAST({sql} AS INTEGER)", "FALSE"
-    if kind in ("date", "timestamp", "instant"):  # the time of the click
+    if kind in TIME_KINDS:  # the time of the click
         return f"CASE WHEN {sql} IS NULL THEN 0 ELSE 1 END", "FALSE"
     if kind in ("text", "json"):
         word = f"lower({plain_text(sql, kind, d)})"
@@ -82,7 +66,7 @@ def _negative(sql: str) -> str:
     return f"coalesce(({sql}) < 0, FALSE)"
 
 
-def _whole(sql: str, kind: str, d: Dialect) -> tuple[str, str]:
+def _whole(sql: str, kind: ColumnKind, d: Dialect) -> tuple[str, str]:
     if kind == "int":
         return sql, "FALSE"
     if kind == "bool":
@@ -153,7 +137,7 @@ def seconds(column: Column, sql: str, d: Dialect) -> str:
     )
 
 
-def _time_text(sql: str, kind: str, d: Dialect) -> str:
+def _time_text(sql: str, kind: ColumnKind, d: Dialect) -> str:
     """A date or an epoch as text; of a float the whole part, in plain digits."""
     if kind != "float":
         return plain_text(sql, kind, d)

@@ -27,6 +27,7 @@ from rankdrift.counts.counts import Counts
 from rankdrift.counts.funnel import NOTES, Funnel
 from rankdrift.counts.rank_blocks import Block, rank_blocks, segment_sizes
 from rankdrift.harvesting.inspection import Inspection, at_best
+from rankdrift.log.layouts import LAYOUTS
 from rankdrift.report.blocks import column_roles
 
 COLOURS = {"good": "bold green", "weak": "bold yellow", "unfit": "bold red"}
@@ -37,11 +38,6 @@ AT_BEST = (
     "A comparison is a click on a pair that moved. With so many, no method can know the ratio of "
     "two ranks better than the margin at best, at 95%."
 )
-LAYOUTS = {
-    "long": "a row per result shown",
-    "list": "a row per search",
-    "events": "a row per event",
-}
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _ASCII_EIGHTHS = "   ..::##"  # what a terminal without block characters shows instead
 
@@ -92,7 +88,7 @@ def columns_table(found: Inspection) -> Group:
     else:
         table.add_row(Text(f"and {len(others)} more that are not used", style="dim"), "", "", "")
     layout = str(found.roles["layout"])
-    words = f"Layout: {layout}, {LAYOUTS[layout]}. A day: {found.days_meaning}."
+    words = f"Layout: {layout}, {LAYOUTS[layout].row}. A day: {found.days_meaning}."
     return Group(_indent(table), _indent(line(words)))
 
 

@@ -16,19 +16,20 @@ from rankdrift.core.database import connect
 from rankdrift.core.dialects import DUCKDB, Dialect
 from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mean
 from rankdrift.core.files import is_alive
-from rankdrift.log.columns import Column
+from rankdrift.log.columns import Column, ColumnKind
 from rankdrift.log.engines.duckdb.days import DuckdbDays
 from rankdrift.log.engines.duckdb.readers import reader, unglobbed
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.engines.parquet import check_schemas, facts, rows
-from rankdrift.log.sources import Files, Frame, Table
-from rankdrift.log.sql.plan import Plan, Step
+from rankdrift.log.options import Options
+from rankdrift.log.sources import Files, Frame, Source, Table, find
+from rankdrift.log.sql.plan import SCHEMA, Plan, Step
 
 _INTEGERS = {
     "tinyint", "smallint", "integer", "bigint", "hugeint",
     "utinyint", "usmallint", "uinteger", "ubigint", "uhugeint", "bignum",
 }  # fmt: skip
-_KINDS = {
+_KINDS: dict[str, ColumnKind] = {
     "varchar": "text", "boolean": "bool", "date": "date",
     "timestamp": "timestamp", "timestamp_s": "timestamp", "timestamp_ms": "timestamp",
     "timestamp_ns": "timestamp", "timestamp with time zone": "instant",
@@ -37,12 +38,18 @@ _KINDS = {
 }  # fmt: skip
 
 
+def open_engine(source: Any, options: Options) -> "DuckdbEngine":
+    """What `rankdrift.log.engines.choosing` calls."""
+    found = find(source, format=options.format, table=options.table)
+    return DuckdbEngine(found, memory=options.memory, threads=options.threads)
+
+
 class DuckdbEngine:
     """One in-memory database with the log as the view `rd_log`."""
 
     def __init__(
         self,
-        source: Files | Table | Frame,
+        source: Source,
         *,
         memory: str | None = None,
         threads: int | None = None,
@@ -84,7 +91,7 @@ class DuckdbEngine:
 
     # -- opening -------------------------------------------------------------------------------
 
-    def _open(self, source: Files | Table | Frame) -> str:
+    def _open(self, source: Source) -> str:
         if isinstance(source, Frame):
             self._con.register("rd_frame", source.table)
             return "rd_frame"
@@ -101,8 +108,10 @@ class DuckdbEngine:
                 " WHERE table_catalog = 'rd_db' ORDER BY ALL"
             ).fetchall()
         ]
-        labels = {name if schema == "main" else f"{schema}.{name}": (schema, name)
-                  for schema, name in names}  # fmt: skip
+        labels = {
+            name if schema == "main" else f"{schema}.{name}": (schema, name)
+            for schema, name in names
+        }
         wanted = source.name or (next(iter(labels)) if len(labels) == 1 else None)
         if wanted not in labels:
             hint = did_you_mean(wanted, labels) if wanted else ""
@@ -185,7 +194,7 @@ class DuckdbEngine:
         return self._take(plan.of_whole, progress)
 
     def _forget(self) -> None:
-        self._con.execute("DROP SCHEMA IF EXISTS rd_plan CASCADE; CREATE SCHEMA rd_plan")
+        self._con.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE; CREATE SCHEMA {SCHEMA}")
 
     def _take(
         self, steps: Sequence[Step], progress: Progress | None, added: Container[str] = ()
@@ -193,7 +202,7 @@ class DuckdbEngine:
         """Take the steps; those called `added` add to what they have found before."""
         with reading(self.input):
             self._stage(progress)
-            self._con.execute("SET schema = 'rd_plan'")
+            self._con.execute(f"SET schema = {DUCKDB.literal(SCHEMA)}")
             try:
                 for step in steps:
                     keep = step.keep or step.adds or step is steps[-1]
@@ -262,7 +271,7 @@ class DuckdbEngine:
         return os.path.join(self._folder.name, name)
 
 
-def _refuse_bzip2(source: Files | Table | Frame) -> None:
+def _refuse_bzip2(source: Source) -> None:
     packed = (
         [p for p in source.paths if p.lower().endswith(".bz2")] if isinstance(source, Files) else []
     )
@@ -304,7 +313,7 @@ def first_line(error: BaseException) -> str:
 
 
 @contextmanager
-def reading(source: Files | Table | Frame) -> Iterator[None]:
+def reading(source: Source) -> Iterator[None]:
     """DuckDB's errors, as ours."""
     try:
         yield

@@ -1,0 +1,92 @@
+"""Log -> a file of counts a day: what has been counted need not be counted again."""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from rankdrift.core.errors import BadCounts, BadLog, BadOption
+from rankdrift.core.files import remove_leftovers
+from rankdrift.counts.counts import BUCKETS, MAX_SHOWN
+from rankdrift.counts.file import read_metadata
+from rankdrift.counts.schema import FORMAT
+from rankdrift.harvesting.counting import count_planned, days_of, source_id, warn_of_oddities
+from rankdrift.harvesting.plan import Sizes
+from rankdrift.log.engines.engine import Day, Progress
+from rankdrift.log.log import Log
+
+
+def harvest_by_day(
+    log: Log,
+    directory: str | os.PathLike[str],
+    *,
+    buckets: int = BUCKETS,
+    max_shown: int = MAX_SHOWN,
+    progress: Progress | None = None,
+    each: Callable[[Day, Path, bool], None] | None = None,
+) -> list[Path]:
+    """Count a log into one file a day; days whose input is unchanged are left as they are.
+
+    Rows without a readable day get a file of their own (`undated.parquet`), so that all files
+    merged tell of every row.
+
+    Parameters
+    ----------
+    log
+        From `read_log`; it needs a column for the day.
+    directory
+        Where the files go, and where those of days that are done are looked for.
+    buckets, max_shown, progress
+        As for `harvest`.
+    each
+        Called with each day, its file and whether it was skipped.
+
+    Returns
+    -------
+    list of Path
+        The files in the order of days, those that were skipped included.
+
+    Raises
+    ------
+    BadOption
+        The log has no column for the day, or an option is out of its range.
+    BadLog
+        The log is empty, cannot be read, or would be misread.
+    """
+    sizes = Sizes(buckets, max_shown)
+    if not log.roles.day:
+        raise BadOption("harvest by day needs a day column. Name it with --day.")
+    warn_of_oddities(log)
+    folder = Path(directory)
+    remove_leftovers(folder)
+    planner = log.planner()
+    written = []
+    whole = log.engine.fingerprint()
+    days = days_of(log, planner)
+    for day in days.all:
+        # A click may come after midnight: it is looked for in the whole log.
+        everywhere = log.layout.crosses_days
+        if everywhere:
+            day = replace(day, fingerprint=whole)
+        path = folder / f"{day.day or 'undated'}.parquet"
+        source = source_id(log, sizes, day.fingerprint, day.day)
+        done = source is not None and _is_done(path, source)
+        if not done:
+            rows, prune = (log.engine.source, None) if everywhere else days.part(day)
+            part = planner.but(source=rows, prune=prune, day=day.day)
+            count_planned(log, part, sizes, day.fingerprint, progress).save(path)
+        if each:
+            each(day, path, done)
+        written.append(path)
+    if not written:
+        raise BadLog("The log is empty: it has columns but not a single row.")
+    return written
+
+
+def _is_done(path: Path, source: str) -> bool:
+    """Is this a file that this version wrote for the same input?"""
+    try:
+        meta = read_metadata(path) if path.exists() else {}
+    except BadCounts:
+        return False
+    return meta.get("format") == FORMAT and meta["sources"] == [source]

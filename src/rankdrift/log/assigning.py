@@ -1,0 +1,90 @@
+"""Which column of a log plays which part: as it was named, or guessed from the names people use."""
+
+from collections.abc import Mapping
+
+from rankdrift.core.errors import BadOption, MissingColumns, did_you_mean
+from rankdrift.log.columns import SYNONYMS, Column, Roles, guess, listed, resolve
+from rankdrift.log.layouts import LAYOUTS, Layout, find_layout, recognise
+
+
+def assign(
+    columns: Mapping[str, Column],
+    given: Mapping[str, str | tuple[str, ...] | None],
+    wanted: str | None = None,
+) -> tuple[Layout, Roles, dict[str, str]]:
+    """The layout of a log, the roles of its columns, and which of them were guessed.
+
+    Parameters
+    ----------
+    columns
+        Those of the log, by name.
+    given
+        The column or columns that were named for each role; "" says that there is none.
+    wanted
+        The name of the layout; "auto", like None, takes the one that the columns speak for.
+
+    Returns
+    -------
+    The layout, the roles, and role -> column of what was guessed.
+
+    Raises
+    ------
+    BadOption
+        There is no such layout, or it does not have one of the roles named.
+    MissingColumns
+        A column that was named is not there, or one that is needed was not found.
+    """
+    chosen = find_layout(wanted)
+    named: dict[str, tuple[str, ...]] = {}
+    none = {role for role, value in given.items() if value == ""}
+    for role, value in given.items():
+        names = (value,) if isinstance(value, str) else tuple(value or ())
+        names = tuple(name for name in names if name)
+        for name in names:
+            resolve(name, columns, role)
+        if names:
+            named[role] = names
+    # What must be equal or makes segments may be anything, the query and the day included.
+    settled = (names for role, names in named.items() if role not in ("same", "segment"))
+    taken = {name for names in settled for name in names}
+    layout = chosen or recognise(columns, named, taken)
+    _refuse_roles_of_others(layout, named)
+    guessed: dict[str, str] = {}
+    for role in (*layout.needed, *layout.optional):
+        if role in named or role in none:
+            continue
+        found = guess(role, columns.values(), taken, layout.synonyms)
+        if found:
+            guessed[role] = found
+            named[role] = (found,)
+            taken.add(found)
+    if "time" not in none | set(named) and "day" in named:
+        # A day that is read from a time of day tells the time as well.
+        day = columns[named["day"][0]]
+        if day.kind in ("timestamp", "instant"):
+            named["time"] = (day.name,)
+    missing = [role for role in layout.needed if role not in named]
+    if missing:
+        raise MissingColumns(_explain_missing(missing, columns, layout))
+    return layout, Roles.of(named), guessed
+
+
+def _refuse_roles_of_others(layout: Layout, named: Mapping[str, tuple[str, ...]]) -> None:
+    for other in LAYOUTS.values():
+        for role in other.own:
+            if role in named and role not in (*layout.own, *layout.needed, *layout.optional):
+                raise BadOption(
+                    f"{role} goes with a log of layout {other.name}, not {layout.name}."
+                )
+
+
+def _explain_missing(missing: list[str], columns: Mapping[str, Column], layout: Layout) -> str:
+    each = []
+    for role in missing:
+        hint = did_you_mean(role, columns)
+        each.append(f"no column for {role!r} (tried {', '.join(SYNONYMS[role][:6])}, …).{hint}")
+    flags = " ".join(f"--{role} NAME" for role in missing)
+    return (
+        f"Could not find the columns of a {layout.name} log: {' '.join(each)} "
+        f"The columns are {listed(columns)}. Name them with {flags}."
+    )

@@ -1,0 +1,311 @@
+"""The layouts of logs: what a row is, and how to get from rows to results shown and clicks.
+
+Everything that differs between layouts is said by the layout itself, an object each. To add one,
+make an object of `Layout`, or of a class below it, and `register` it: it is then recognised, read,
+inspected and harvested like the others, and named wherever layouts are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rankdrift.core.errors import BadOption, did_you_mean
+from rankdrift.log.columns import SYNONYMS, Column, ColumnKind, guess
+from rankdrift.log.sql import values
+from rankdrift.log.sql.plan import SHOWN_SOURCE, Planner, Step
+
+AUTO = "auto"
+"""Asks for the layout that the columns speak for."""
+ENGINE_COLUMNS = ("rd_filename", "rd_day")
+"""Columns that engines add to those of the source, whatever the layout."""
+_NOTHING_OUTSIDE = "SELECT 'stray_click' AS reason, 0 AS n, 0 AS clicks"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A layout of logs; this class itself reads those that have a row per result shown.
+
+    Parameters
+    ----------
+    name
+        What it is called, in options and in what is written.
+    row
+        What a row is, in words.
+    brief
+        The same for the help, where space is short; None for `row`, "" if the name says it all.
+    needed
+        Roles without which such a log cannot be read.
+    optional
+        Roles that are guessed too, but may be missing. `page` is never among them: it changes
+        ranks, so it only prompts advice.
+    marks
+        Roles whose columns, found by their names, speak for this layout.
+    own
+        Roles that only this layout has: to name one chooses it. The first is enough to know it by.
+    own_rules
+        Rules that only this layout has.
+    synonyms
+        Words for roles, where they differ from those in other layouts.
+    adds
+        Names of columns that its steps add to those of the source.
+    row_is_search
+        Is a row a whole search? Then it tells searches apart, and columns that are lists have an
+        element for each result shown.
+    rank_is_place
+        Are ranks places in a list, counted from 1, rather than a column?
+    days_apart
+        Is all about a result shown in one row, so that a large log can be read day by day?
+    crosses_days
+        May what belongs to a day's results, such as a click after midnight, be on another day?
+    """
+
+    name: str
+    row: str
+    needed: tuple[str, ...]
+    marks: tuple[str, ...]
+    brief: str | None = None
+    optional: tuple[str, ...] = ("day",)
+    own: tuple[str, ...] = ()
+    own_rules: tuple[str, ...] = ()
+    synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    adds: tuple[str, ...] = ()
+    row_is_search: bool = False
+    rank_is_place: bool = False
+    days_apart: bool = False
+    crosses_days: bool = False
+
+    def recognises(self, columns: Mapping[str, Column], taken: set[str]) -> bool:
+        """Do the names of the columns that are not taken speak for this layout?"""
+        return bool(self.marks) and all(guess(role, columns.values(), taken) for role in self.marks)
+
+    def by_place(self, kind: ColumnKind) -> bool:
+        """Has a column of this kind an element for each result shown?"""
+        return kind == "list" and self.row_is_search
+
+    # -- SQL -----------------------------------------------------------------------------------
+
+    def steps(self, p: Planner) -> list[Step]:
+        """Steps from the source to `shown_source`, which has one row per result shown."""
+        return [Step(SHOWN_SOURCE, f"SELECT * FROM {p.source}{p.on_day()}")]
+
+    def outside(self, p: Planner) -> str:
+        """Rows and clicks of the source that are not results shown: (reason, n, clicks)."""
+        return _NOTHING_OUTSIDE
+
+    def doc(self, p: Planner) -> tuple[str, ColumnKind]:
+        """The doc of a row of `shown_source`, and its kind."""
+        sql, kind = p.column(p.roles.doc or "")
+        return values.key(sql, kind, p.dialect), kind
+
+    def rank(self, p: Planner) -> tuple[str, str]:
+        """The rank as the log counts it, or NULL; the condition that it cannot be read."""
+        return values.rank(*p.column(p.roles.rank or ""), p.dialect)
+
+    def click(self, p: Planner) -> tuple[str, str]:
+        """How many clicks there were, or NULL; the condition that they cannot be read."""
+        return values.click(*p.column(p.roles.click or ""), p.dialect)
+
+    def doc_twice(self, p: Planner) -> str | None:
+        """The condition that the search shows the doc twice, if a row can tell by itself."""
+        return None
+
+
+class _Lists(Layout):
+    """A row per search: the docs shown, in order, and the docs clicked."""
+
+    def steps(self, p: Planner) -> list[Step]:
+        exploded = p.dialect.explode.format(source="searches", list=_list(p, p.roles.shown))
+        return [
+            Step("searches", f"SELECT * FROM {p.source}{p.on_day()}"),
+            Step(SHOWN_SOURCE, f"SELECT * FROM {exploded}"),
+        ]
+
+    def outside(self, p: Planner) -> str:
+        strays = p.dialect.strays.format(_list(p, p.roles.clicked), _list(p, p.roles.shown))
+        return (
+            "SELECT 'stray_click' AS reason, 0 AS n,"
+            f" coalesce(sum({strays}), 0) AS clicks FROM searches"
+        )
+
+    def doc(self, p: Planner) -> tuple[str, ColumnKind]:
+        return "rd_doc", "text"
+
+    def rank(self, p: Planner) -> tuple[str, str]:
+        return "rd_place", "FALSE"
+
+    def click(self, p: Planner) -> tuple[str, str]:
+        # Of a doc shown twice the first appearance has its clicks, so that each counts once.
+        clicks = p.dialect.count_in.format(_list(p, p.roles.clicked), "rd_doc")
+        first = p.dialect.first_in.format(_list(p, p.roles.shown), "rd_doc")
+        return f"CASE WHEN rd_place > {first} THEN 0 ELSE {clicks} END", "FALSE"
+
+    def doc_twice(self, p: Planner) -> str | None:
+        return p.dialect.count_in.format(_list(p, p.roles.shown), "rd_doc") + " > 1"
+
+
+def _list(p: Planner, name: str | None) -> str:
+    """A column of docs as a list of texts."""
+    assert name
+    sql, kind = p.column(name)
+    if kind == "list":
+        return p.dialect.text_list.format(sql)
+    text = values.plain_text(sql, kind, p.dialect)
+    from_json, split = p.dialect.json_list.format(text), p.dialect.split.format(text)
+    return f"CASE WHEN {text} LIKE '[%' THEN coalesce({from_json}, {split}) ELSE {split} END"
+
+
+class _Events(Layout):
+    """A row per event: results shown, and clicks that are joined to them by search and doc."""
+
+    def steps(self, p: Planner) -> list[Step]:
+        """Clicks join the first result shown with their search and doc; the rest are strays.
+
+        A click just after midnight belongs to the result shown before it, so the day that counts
+        is the day of what was shown.
+        """
+        search, doc = _search_and_doc(p)
+        rank, _ = self.rank(p)
+        # Engines differ in whether NULLs come first.
+        order = f"CASE WHEN {rank} IS NULL THEN 1 ELSE 0 END, {rank}"
+        first = f"row_number() OVER (PARTITION BY {search}, {doc} ORDER BY {order})"
+        shown, clicks = _is_event(p, p.rules.shown_events), _is_event(p, p.rules.click_events)
+        return [
+            Step("shown_events", f"SELECT *, {first} AS rd_first FROM {p.source} WHERE {shown}"),
+            Step(
+                "click_events",
+                f"SELECT {search} AS rd_search, {doc} AS rd_doc, count(*) AS rd_clicks\n"
+                f"FROM {p.source} WHERE {clicks} GROUP BY {search}, {doc}",
+            ),
+            Step(
+                SHOWN_SOURCE,
+                "SELECT shown_events.*, rd_clicks FROM shown_events LEFT JOIN click_events\n"
+                f"ON rd_first = 1 AND rd_search = {search} AND rd_doc = {doc}{p.on_day()}",
+            ),
+        ]
+
+    def outside(self, p: Planner) -> str:
+        search, doc = _search_and_doc(p)
+        shown, clicks = _is_event(p, p.rules.shown_events), _is_event(p, p.rules.click_events)
+        strays = (
+            f"(SELECT * FROM {p.source}{p.on_day(clicks)}) AS rd_clicks LEFT JOIN"
+            f" (SELECT DISTINCT {search} AS rd_search, {doc} AS rd_doc FROM shown_events)"
+            f" AS rd_shown ON rd_search = {search} AND rd_doc = {doc} WHERE rd_doc IS NULL"
+        )
+        other = f"{p.source}{p.on_day(f'NOT ({shown}) AND NOT ({clicks})')}"
+        return (
+            f"SELECT 'other_event' AS reason, count(*) AS n, 0 AS clicks FROM {other}\nUNION ALL\n"
+            "SELECT 'click_event' AS reason, count(*) AS n, 0 AS clicks"
+            f" FROM {p.source}{p.on_day(clicks)}\nUNION ALL\n"
+            f"SELECT 'stray_click' AS reason, 0 AS n, count(*) AS clicks FROM {strays}"
+        )
+
+    def click(self, p: Planner) -> tuple[str, str]:
+        return "coalesce(rd_clicks, 0)", "FALSE"
+
+
+def _search_and_doc(p: Planner) -> tuple[str, str]:
+    assert p.roles.search and p.roles.doc
+    return p.column(p.roles.search)[0], p.column(p.roles.doc)[0]
+
+
+def _is_event(p: Planner, names: tuple[str, ...]) -> str:
+    assert p.roles.event
+    text = values.plain_text(*p.column(p.roles.event), p.dialect)
+    return f"coalesce({text}, '') IN ({p.dialect.literals(names)})"
+
+
+LONG = Layout(
+    name="long",
+    row="a row per result shown",
+    needed=("query", "doc", "rank", "click"),
+    optional=("day", "search"),
+    marks=("rank", "click"),
+    days_apart=True,
+)
+LIST = _Lists(
+    name="list",
+    row="a row per search",
+    brief="per search",
+    needed=("query", "shown", "clicked"),
+    marks=("shown", "clicked"),
+    own=("shown", "clicked"),
+    adds=("rd_doc", "rd_place"),
+    row_is_search=True,
+    rank_is_place=True,
+)
+EVENTS = _Events(
+    name="events",
+    row="a row per event",
+    brief="",
+    needed=("query", "search", "doc", "rank", "event"),
+    marks=("rank", "event"),
+    own=("event",),
+    own_rules=("shown_events", "click_events"),
+    # A session holds many searches, and a query_id may name the query's text: taken for a search
+    # they would make every repeat look like "twice in one search". Only event logs, where clicks
+    # are joined to results by it, use query_id this way (OpenSearch's UBI does).
+    synonyms={"search": ("query_id", *SYNONYMS["search"])},
+    adds=("rd_doc", "rd_first", "rd_search", "rd_clicks"),
+    crosses_days=True,
+)
+
+LAYOUTS: dict[str, Layout] = {}
+"""The known layouts by name, in the order in which they are asked whether a log is theirs."""
+
+
+def register(layout: Layout) -> None:
+    """Make a layout known. It is asked before those known already: the more special one of two
+    that fit a log comes later."""
+    known = dict(LAYOUTS)
+    LAYOUTS.clear()
+    LAYOUTS.update({layout.name: layout} | known)
+
+
+for _layout in (EVENTS, LIST, LONG):
+    register(_layout)
+
+
+def find_layout(name: str | None) -> Layout | None:
+    """The layout of that name; None if the columns are to speak for themselves."""
+    known = (AUTO, *LAYOUTS)
+    if name not in (None, *known):
+        raise BadOption(
+            f"No layout {name!r}.{did_you_mean(name or '', known)} There are {', '.join(known)}."
+        )
+    return None if name in (None, AUTO) else LAYOUTS[name]
+
+
+def recognise(
+    columns: Mapping[str, Column], named: Mapping[str, tuple[str, ...]], taken: set[str]
+) -> Layout:
+    """The layout that a log has.
+
+    Parameters
+    ----------
+    columns
+        Those of the log, by name.
+    named
+        The roles that were named, and their columns: they decide, if they can.
+    taken
+        The names of columns whose part is known: of the others, names decide.
+    """
+    layouts = LAYOUTS.values()
+    for layout in layouts:
+        if any(role in named for role in layout.own):
+            return layout
+    for layout in layouts:
+        if any(role in named for role in layout.marks):
+            return layout
+    return next((layout for layout in layouts if layout.recognises(columns, taken)), LONG)
+
+
+def layout_of(roles: Mapping[str, object]) -> Layout:
+    """The layout of a log of which nothing is known but the roles that were named."""
+    layouts = LAYOUTS.values()
+    return next((layout for layout in layouts if layout.own and roles.get(layout.own[0])), LONG)
+
+
+def layouts_help() -> str:
+    """What a row is in each of the layouts, in one line."""
+    words = {layout.name: layout.row if layout.brief is None else layout.brief
+             for layout in LAYOUTS.values()}  # fmt: skip
+    return "; ".join(f"{name}: {word}" if word else name for name, word in words.items()) + "."
