@@ -116,5 +116,5 @@ def test_a_role_of_another_layout_is_refused(layout, given, fact):
 
 def test_needed_roles_are_fields_of_roles():
     names = set(vars(Roles(query=("q",))))
-    for layout in LAYOUTS.values():
+    for layout in LAYOUTS:
         assert {*layout.needed, *layout.optional} <= names & set(SYNONYMS)

@@ -131,7 +131,7 @@ def _option(name: str) -> Callable[[Command], Command]:
     elif takes == "whole":
         flags, kind = flag, {"type": int, "metavar": metavar}
     else:
-        flags, kind = flag, {"multiple": takes in ("columns", "events"), "metavar": metavar}
+        flags, kind = flag, {"multiple": takes in ("columns", "event names"), "metavar": metavar}
     text = layouts_help() if name == "layout" else text
     return click.option(flags, name, cls=LogOption, section=section, help=text, **kind)
 

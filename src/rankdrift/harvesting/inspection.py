@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankdrift.core.rank_blocks import ONE_TWO_FIVE
+from rankdrift.core.verdicts import Fitness
 from rankdrift.core.words import ranges
 from rankdrift.counts.connection import Connection, connection
 from rankdrift.counts.counts import Counts
 from rankdrift.harvesting.counting import count
 from rankdrift.harvesting.plan import Sizes
+from rankdrift.log.columns import ColumnKind
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.log.probing import probe
@@ -39,14 +41,43 @@ class Support:
 
     @property
     def ctr(self) -> float | None:
+        """Clicks per impression."""
         return self.clicks / self.impressions if self.impressions else None
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """What `inspect` found. `verdict` is "good", "weak" or "unfit"."""
+    """What `inspect` found.
 
-    columns: Mapping[str, str]  # name -> kind
+    Parameters
+    ----------
+    columns
+        The kind of each column, by name.
+    roles
+        The layout, and which column plays which part.
+    guessed
+        Roles that were guessed: role -> column.
+    days_meaning
+        What a day is, in words.
+    sizes
+        How much there is of everything; of queries, docs and searches about so many.
+    counts
+        The harvest.
+    connection
+        Which ranks can be compared.
+    support
+        How many clicks compare them, by blocks of ranks.
+    remarks
+        What is odd about the log.
+    verdict
+        "good", "weak" or "unfit".
+    reasons
+        Why.
+    advice
+        What would help.
+    """
+
+    columns: Mapping[str, ColumnKind]
     roles: Mapping[str, Any]
     guessed: Mapping[str, str]
     days_meaning: str
@@ -55,7 +86,7 @@ class Inspection:
     connection: Connection
     support: tuple[Support, ...]
     remarks: tuple[str, ...]
-    verdict: str
+    verdict: Fitness
     reasons: tuple[str, ...]
     advice: tuple[str, ...]
 
@@ -64,6 +95,7 @@ class Inspection:
         return self.counts.plot(**options)
 
     def to_dict(self) -> dict[str, Any]:
+        """As plain values for JSON."""
         by_rank = self.counts.pool().by_rank
         return {
             "columns": dict(self.columns),
@@ -80,14 +112,22 @@ class Inspection:
             "connected": [list(block) for block in self.connection.blocks],
             "unconnected": list(self.connection.alone),
             "remarks": list(self.remarks),
-            "verdict": self.verdict,
+            "verdict": str(self.verdict),
             "reasons": list(self.reasons),
             "advice": list(self.advice),
         }
 
 
 def inspect(log: Log, *, progress: Progress | None = None) -> Inspection:
-    """Look a log over: its columns, its size, what it could compare, and a verdict."""
+    """Look a log over: its columns, its size, what it could compare, and a verdict.
+
+    Parameters
+    ----------
+    log
+        From `read_log`.
+    progress
+        Called now and then with the name of the step and the fraction of it that is done.
+    """
     remarks = probe(log)
     counts = count(log, Sizes(), progress)
     linked = connection(counts)
@@ -155,24 +195,24 @@ def _support(counts: Counts) -> tuple[Support, ...]:
     return tuple(found)
 
 
-def _judge(log: Log, counts: Counts, linked: Connection) -> tuple[str, list[str], list[str]]:
+def _judge(log: Log, counts: Counts, linked: Connection) -> tuple[Fitness, list[str], list[str]]:
     """Verdict, why, and what to do next."""
     funnel = counts.funnel
     advice: list[str] = []
     if funnel.used.pairs == 0:
-        return "unfit", [why_no_pairs(counts)], how_to_get_pairs(log, counts)
+        return Fitness.UNFIT, [why_no_pairs(counts)], how_to_get_pairs(log, counts)
     if not linked.blocks:
         reason = (
             f"{counts.n_pairs:,} pairs moved and were clicked, but no two ranks each won a click "
             "over the other, so no two can be compared."
         )
-        return "unfit", [reason], how_to_get_pairs(log, counts)
+        return Fitness.UNFIT, [reason], how_to_get_pairs(log, counts)
     main, clicks = linked.main, float(counts.choices("every").weight.sum())
     reasons = [
         f"{counts.n_pairs:,} pairs moved between ranks and were clicked; their "
         f"{funnel.used.clicks:,} clicks compare ranks {ranges(main)}."
     ]
-    verdict = "good"
+    verdict = Fitness.GOOD
     if len(linked.blocks) > 1:
         others = "; ".join(ranges(block) for block in linked.blocks[1:4])
         reasons.append(f"Other ranks compare only among themselves: {others}.")
@@ -190,18 +230,18 @@ def _judge(log: Log, counts: Counts, linked: Connection) -> tuple[str, list[str]
         )
         advice.append("Ranks without pairs have no estimate; add days, or leave them out.")
     if clicks < TOO_FEW:
-        verdict = "unfit"
+        verdict = Fitness.UNFIT
         reasons.append(
             f"That is worth {clicks:,.0f} comparisons: at best ±{at_best(clicks):.0%} for a single "
             "ratio of two ranks."
         )
     elif clicks < FEW or len(linked.alone) > len(main):
-        verdict = "weak"
+        verdict = Fitness.WEAK
         reasons.append(
             f"That is worth {clicks:,.0f} comparisons: at best ±{at_best(clicks):.0%} for a single "
             "ratio of two ranks, less for each rank of a curve."
         )
-    if verdict != "good":
+    if verdict != Fitness.GOOD:
         advice += how_to_get_pairs(log, counts)
     if not log.roles.day:
         advice.append(
@@ -236,6 +276,7 @@ def _unbroken(main: tuple[int, ...]) -> int:
 
 
 def why_no_pairs(counts: Counts) -> str:
+    """Why these counts have no pair, in words."""
     funnel = counts.funnel
     if funnel.clicks == 0:
         return f"There is not a single click in {funnel.rows:,} rows."
@@ -255,6 +296,7 @@ def why_no_pairs(counts: Counts) -> str:
 
 
 def how_to_get_pairs(log: Log, counts: Counts) -> list[str]:
+    """What would give a log more pairs."""
     dropped = {name: (rows, clicks) for name, _, rows, clicks, _ in counts.funnel.lines()}
     advice = []
     if counts.funnel.clicks:

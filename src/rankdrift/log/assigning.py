@@ -70,7 +70,7 @@ def assign(
 
 
 def _refuse_roles_of_others(layout: Layout, named: Mapping[str, tuple[str, ...]]) -> None:
-    for other in LAYOUTS.values():
+    for other in LAYOUTS:
         for role in other.own:
             if role in named and role not in (*layout.own, *layout.needed, *layout.optional):
                 raise BadOption(

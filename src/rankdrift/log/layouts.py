@@ -1,14 +1,15 @@
 """The layouts of logs: what a row is, and how to get from rows to results shown and clicks.
 
 Everything that differs between layouts is said by the layout itself, an object each. To add one,
-make an object of `Layout`, or of a class below it, and `register` it: it is then recognised, read,
-inspected and harvested like the others, and named wherever layouts are.
+make an object of `Layout`, or of a class below it, and register it with `LAYOUTS`: it is then
+recognised, read, inspected and harvested like the others, and named wherever layouts are.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rankdrift.core.errors import BadOption, did_you_mean
+from rankdrift.core.registry import Registry
 from rankdrift.log.columns import SYNONYMS, Column, ColumnKind, guess
 from rankdrift.log.sql import values
 from rankdrift.log.sql.plan import SHOWN_SOURCE, Planner, Step
@@ -73,9 +74,11 @@ class Layout:
     days_apart: bool = False
     crosses_days: bool = False
 
-    def recognises(self, columns: Mapping[str, Column], taken: set[str]) -> bool:
-        """Do the names of the columns that are not taken speak for this layout?"""
-        return bool(self.marks) and all(guess(role, columns.values(), taken) for role in self.marks)
+    def evidence(self, columns: Mapping[str, Column], taken: set[str]) -> int:
+        """How many of the columns that are not taken speak for this layout; 0 if it does not fit.
+        A log has the layout that most speak for, of several the one registered first."""
+        found = [guess(role, columns.values(), taken) for role in self.marks]
+        return len(found) if all(found) else 0
 
     def by_place(self, kind: ColumnKind) -> bool:
         """Has a column of this kind an element for each result shown?"""
@@ -248,30 +251,21 @@ EVENTS = _Events(
     crosses_days=True,
 )
 
-LAYOUTS: dict[str, Layout] = {}
-"""The known layouts by name, in the order in which they are asked whether a log is theirs."""
-
-
-def register(layout: Layout) -> None:
-    """Make a layout known. It is asked before those known already: the more special one of two
-    that fit a log comes later."""
-    known = dict(LAYOUTS)
-    LAYOUTS.clear()
-    LAYOUTS.update({layout.name: layout} | known)
-
-
-for _layout in (EVENTS, LIST, LONG):
-    register(_layout)
+LAYOUTS = Registry[Layout]("layout")
+for _layout in (LONG, LIST, EVENTS):
+    LAYOUTS.register(_layout)
 
 
 def find_layout(name: str | None) -> Layout | None:
     """The layout of that name; None if the columns are to speak for themselves."""
-    known = (AUTO, *LAYOUTS)
-    if name not in (None, *known):
+    if name is None or name == AUTO:
+        return None
+    if name not in LAYOUTS:
+        known = (AUTO, *LAYOUTS.names)
         raise BadOption(
-            f"No layout {name!r}.{did_you_mean(name or '', known)} There are {', '.join(known)}."
+            f"No layout {name!r}.{did_you_mean(name, known)} There are {', '.join(known)}."
         )
-    return None if name in (None, AUTO) else LAYOUTS[name]
+    return LAYOUTS.get(name)
 
 
 def recognise(
@@ -288,24 +282,24 @@ def recognise(
     taken
         The names of columns whose part is known: of the others, names decide.
     """
-    layouts = LAYOUTS.values()
-    for layout in layouts:
+    for layout in LAYOUTS:
         if any(role in named for role in layout.own):
             return layout
-    for layout in layouts:
+    for layout in LAYOUTS:
         if any(role in named for role in layout.marks):
             return layout
-    return next((layout for layout in layouts if layout.recognises(columns, taken)), LONG)
+    best = max(LAYOUTS, key=lambda layout: layout.evidence(columns, taken))
+    return best if best.evidence(columns, taken) else LONG
 
 
 def layout_of(roles: Mapping[str, object]) -> Layout:
     """The layout of a log of which nothing is known but the roles that were named."""
-    layouts = LAYOUTS.values()
-    return next((layout for layout in layouts if layout.own and roles.get(layout.own[0])), LONG)
+    return next((layout for layout in LAYOUTS if layout.own and roles.get(layout.own[0])), LONG)
 
 
 def layouts_help() -> str:
     """What a row is in each of the layouts, in one line."""
-    words = {layout.name: layout.row if layout.brief is None else layout.brief
-             for layout in LAYOUTS.values()}  # fmt: skip
-    return "; ".join(f"{name}: {word}" if word else name for name, word in words.items()) + "."
+    words = [
+        (layout.name, layout.row if layout.brief is None else layout.brief) for layout in LAYOUTS
+    ]
+    return "; ".join(f"{name}: {word}" if word else name for name, word in words) + "."

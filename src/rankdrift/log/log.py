@@ -71,7 +71,7 @@ def describe(planner: Planner) -> dict[str, Any]:
         name: list(value) if isinstance(value, tuple) else value
         for name, value in asdict(planner.rules).items()
     }
-    for layout in LAYOUTS.values():
+    for layout in LAYOUTS:
         for name in set(layout.own_rules) - set(planner.layout.own_rules):
             del rules[name]
     return {

@@ -13,7 +13,9 @@ from rankdrift.log.columns import Roles
 
 Names = str | Sequence[str] | None
 """One name or several; "" says that there is none, None says nothing."""
-Takes = Literal["column", "columns", "events", "text", "whole", "flag", "engine", "path", "session"]
+Takes = Literal[
+    "column", "columns", "event names", "text", "whole", "flag", "engine", "path", "session"
+]
 """What an option may be given: the name of a column, names of columns or of events, text, a whole
 number, yes or no, the name of an engine, a path, or an object that only Python can pass."""
 LARGEST = 100_000
@@ -68,8 +70,8 @@ class Options:
     page_size: int | None = field(default=None, metadata=_takes("whole"))
     first_page: int | None = field(default=None, metadata=_takes("whole"))
     time_zone: str | None = field(default=None, metadata=_takes("text"))
-    shown_events: Names = field(default=None, metadata=_takes("events"))
-    click_events: Names = field(default=None, metadata=_takes("events"))
+    shown_events: Names = field(default=None, metadata=_takes("event names"))
+    click_events: Names = field(default=None, metadata=_takes("event names"))
     dedupe: bool | None = field(default=None, metadata=_takes("flag"))
     format: str | None = field(default=None, metadata=_takes("text"))
     table: str | None = field(default=None, metadata=_takes("text"))
@@ -86,7 +88,7 @@ class Options:
         return replace(self, **{k: v for k, v in found.items() if getattr(self, k) is None})
 
     def check(self) -> None:
-        """Raise BadOption for what can be told to be wrong before the log is opened."""
+        """Raise BadOption for what is wrong whatever the log is, before the log is opened."""
         for name, takes in TAKES.items():
             value = getattr(self, name)
             if takes == "text" and not isinstance(value, str | None):
@@ -103,7 +105,7 @@ class Options:
         chosen = {f.name: getattr(self, f.name) for f in fields(Rules)}
         chosen = {name: value for name, value in chosen.items() if value is not None}
         for name in chosen:
-            if TAKES[name] == "events":
+            if TAKES[name] == "event names":
                 names = _names(chosen[name], name)
                 chosen[name] = (names,) if isinstance(names, str) else names
         rules = Rules(**chosen)
@@ -143,10 +145,10 @@ def _names(value: Any, name: str) -> str | tuple[str, ...] | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, Sequence) and all(isinstance(v, str) for v in value):
-        if TAKES[name] in ("columns", "events"):
+        if TAKES[name] in ("columns", "event names"):
             return tuple(value)
         raise BadOption(f"{name} takes one column, not {list(value)!r}.")
-    what = "names of events" if TAKES[name] == "events" else "the name of a column"
+    what = "names of events" if TAKES[name] == "event names" else "the name of a column"
     raise BadOption(f"{name} takes {what}, not {value!r}.")
 
 

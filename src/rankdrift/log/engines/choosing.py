@@ -1,5 +1,5 @@
 """Which engine reads a log. To add one: a module that has `open_engine(source, options)`, and a
-line in `ENGINES`."""
+line that registers it with `ENGINES`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from rankdrift.core.errors import BadOption, did_you_mean
+from rankdrift.core.registry import Registry
 from rankdrift.log.engines.engine import Engine
 from rankdrift.log.options import Options
 
@@ -17,8 +18,10 @@ class EngineChoice:
 
     Parameters
     ----------
+    name
+        What it is called in options.
     title
-        Its name as it is written in a sentence.
+        The same as it is written in a sentence.
     home
         The module whose `open_engine` opens a log. It is imported only when the engine is chosen,
         for engines are heavy.
@@ -30,6 +33,7 @@ class EngineChoice:
         Options it does not take, and what to do instead.
     """
 
+    name: str
     title: str
     home: str
     tables: str | None = None
@@ -45,17 +49,19 @@ _SPARK_STARTS = (
     "is for DuckDB. Give Spark its memory and cores when its session starts (spark-submit, or "
     "--master 'local[4]')."
 )
-ENGINES = {
-    "duckdb": EngineChoice("DuckDB", "rankdrift.log.engines.duckdb.engine"),
-    "spark": EngineChoice(
+ENGINES = Registry[EngineChoice]("engine")
+"""The first reads what no other claims."""
+ENGINES.register(EngineChoice("duckdb", "DuckDB", "rankdrift.log.engines.duckdb.engine"))
+ENGINES.register(
+    EngineChoice(
+        "spark",
         "Spark",
         "rankdrift.log.engines.spark",
         tables="pyspark.",
         chosen_by=("session", "master"),
         refused={"memory": _SPARK_STARTS, "threads": _SPARK_STARTS},
-    ),
-}
-"""The first reads what no other claims."""
+    )
+)
 
 
 def open_log(source: Any, options: Options) -> Engine:
@@ -70,20 +76,20 @@ def open_log(source: Any, options: Options) -> Engine:
 
 def _choose(source: Any, options: Options) -> EngineChoice:
     wanted = options.engine
-    if wanted not in (None, *ENGINES):
+    if wanted is not None and wanted not in ENGINES:
         raise BadOption(
-            f"No engine {wanted!r}.{did_you_mean(str(wanted), ENGINES)} "
-            f"There are {' and '.join(ENGINES)}."
+            f"No engine {wanted!r}.{did_you_mean(str(wanted), ENGINES.names)} "
+            f"There are {' and '.join(ENGINES.names)}."
         )
-    default, *others = ENGINES.items()
-    for name, choice in others:
-        if choice.owns(source) and wanted not in (None, name):
+    default, *others = ENGINES
+    for choice in others:
+        if choice.owns(source) and wanted not in (None, choice.name):
             raise BadOption(
                 f"A {choice.title} DataFrame is read by {choice.title}: leave out "
                 f"engine={wanted!r}."
             )
-    for name, choice in others:
+    for choice in others:
         asked_for = any(getattr(options, option) for option in choice.chosen_by)
-        if wanted == name or choice.owns(source) or asked_for:
+        if wanted == choice.name or choice.owns(source) or asked_for:
             return choice
-    return default[1]
+    return default

@@ -7,18 +7,18 @@ from typing import Any
 import duckdb
 
 from rankdrift.core.errors import MissingColumns
-from rankdrift.log.columns import Column
+from rankdrift.log.columns import TIME_KINDS, Column
 
 # Beyond this many files, reading all their statistics costs more than it saves.
 MANY_FILES = 2_000
 
 
-def facts(
+def with_statistics(
     con: duckdb.DuckDBPyConnection, paths: Sequence[str], columns: Sequence[Column]
 ) -> dict[str, Column]:
-    """These columns, with what the files' statistics tell of them; paths are globs.
+    """These columns, with what the files' statistics say of them; paths are globs.
 
-    What they tell is kept for `days_told`.
+    What they say is kept for `days_by_statistics`.
     """
     if len(paths) > MANY_FILES:
         return {}
@@ -42,26 +42,26 @@ def facts(
         {"paths": list(paths)},
     ).fetchall()[0][0]
     wanted = {column.name: column for column in columns if len(column.path) == 1}
-    told = {}
+    stated: dict[str, Column] = {}
     for name, full, known, low, high, first, have in found:
         column = wanted.get(name)
         if column is None or have < files:
             continue
         if column.kind == "int" and known:
-            told[name] = replace(column, full=full, low=low, high=high)
+            stated[name] = replace(column, full=full, low=low, high=high)
         elif column.kind == "text":
             # A smallest text that starts beyond the blank: none is blank.
-            told[name] = replace(column, full=full and known and (first or 0) > ord(" "))
-        elif column.kind in ("date", "timestamp", "instant", "bool"):
-            told[name] = replace(column, full=full)
-    return told
+            stated[name] = replace(column, full=full and known and (first or 0) > ord(" "))
+        elif column.kind in (*TIME_KINDS, "bool"):
+            stated[name] = replace(column, full=full)
+    return stated
 
 
-def days_told(
+def days_by_statistics(
     con: duckdb.DuckDBPyConnection, paths: Sequence[str], column: Column
 ) -> list[tuple[str, str, int]] | None:
-    """(day, file, rows), if the column is a date and its statistics, one of `facts`, tell each
-    row's; or None."""
+    """(day, file, rows), if the column is a date and its statistics, one of `with_statistics`, tell
+    each row's; or None."""
     if column.kind != "date" or len(column.path) > 1 or len(paths) > MANY_FILES:
         return None
     found = con.execute(
@@ -77,8 +77,9 @@ def days_told(
 
 
 def rows(con: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> int:
-    told = "SELECT coalesce(sum(num_rows), 0)::BIGINT FROM parquet_file_metadata($paths)"
-    return int(con.execute(told, {"paths": list(paths)}).fetchall()[0][0])
+    """How many rows these files have."""
+    count = "SELECT coalesce(sum(num_rows), 0)::BIGINT FROM parquet_file_metadata($paths)"
+    return int(con.execute(count, {"paths": list(paths)}).fetchall()[0][0])
 
 
 def check_schemas(
@@ -101,9 +102,9 @@ def check_schemas(
         for types in schemas.values():
             kinds[types[name]] = kinds.get(types[name], 0) + 1
         if len(kinds) > 1:
-            told = ", ".join(f"{kind} in {n} files" for kind, n in sorted(kinds.items()))
+            found = ", ".join(f"{kind} in {n} files" for kind, n in sorted(kinds.items()))
             remarks.append(
-                f"Column {name!r} changes its type between files ({told}); its values are "
+                f"Column {name!r} changes its type between files ({found}); its values are "
                 f"compared as {column.kind}."
             )
     return remarks

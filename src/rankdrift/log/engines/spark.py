@@ -134,6 +134,7 @@ class SparkEngine:
     # -- what engines tell ---------------------------------------------------------------------
 
     def prepare(self, used: list[str]) -> list[str]:
+        """See `Engine`."""
         files = self._files
         if files is None or files.format != "parquet" or len(files.paths) == 1:
             return []
@@ -142,18 +143,22 @@ class SparkEngine:
             return check_schemas(con, paths, [self.columns[name] for name in used])
 
     def fingerprint(self) -> str | None:
+        """See `Engine`."""
         return self._files.fingerprint() if self._files else None
 
     def rows(self) -> int | None:
+        """See `Engine`."""
         return None
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """See `Engine`."""
         with reading():
             return [tuple(row) for row in self._spark.sql(sql).collect()]
 
     # -- running -------------------------------------------------------------------------------
 
     def run(self, plan: Plan, progress: Progress | None = None) -> duckdb.DuckDBPyConnection:
+        """See `Engine`."""
         names: dict[str, str] = {}
         kept: list[Any] = []
         group = f"rankdrift-{uuid.uuid4().hex}"
@@ -218,6 +223,7 @@ class SparkEngine:
     # -- by day --------------------------------------------------------------------------------
 
     def days(self, day_sql: str, column: Column) -> "SparkDays":
+        """See `Engine`."""
         with reading():
             file = "concat_ws('|', _metadata.file_path, _metadata.file_size,"
             file += " _metadata.file_modification_time)"
@@ -241,11 +247,14 @@ class SparkEngine:
 
 @dataclass(frozen=True)
 class SparkDays:
+    """The days of a log that Spark reads: see `Days`."""
+
     source: str
     all: list[Day]
     apart: bool = False
 
     def part(self, day: Day) -> tuple[str, str | None]:
+        """See `Days`."""
         return self.source, None
 
 
@@ -296,9 +305,14 @@ def _read(session: Any, files: Files) -> Any:
         ending = os.path.splitext(re.sub(r"\.(gz|gzip|zst|zstd|bz2)$", "", paths[0].lower()))[1]
         separator = {".tsv": "\t", ".psv": "|"}.get(ending, ",")
         frame = reader.csv(
-            paths, header=True, sep=separator, quote='"', escape='"', multiLine=True,
+            paths,
+            header=True,
+            sep=separator,
+            quote='"',
+            escape='"',
+            multiLine=True,
             enforceSchema=False,
-        )  # fmt: skip
+        )
     return frame
 
 
@@ -323,14 +337,12 @@ def _widened(frames: Sequence[Any]) -> Any:
         for name, found in kinds.items()
     }
     same = {name for name, found in kinds.items() if len(found) == 1 and found != {"int"}}
-    cast = [
-        frame.selectExpr(*(
-            f"{SPARK.quote(f.name)}" if f.name in same
-            else f"CAST({SPARK.quote(f.name)} AS {wide[f.name]}) AS {SPARK.quote(f.name)}"
-            for f in frame.schema.fields
-        ))
-        for frame in frames
-    ]  # fmt: skip
+
+    def widened(name: str) -> str:
+        quoted = SPARK.quote(name)
+        return quoted if name in same else f"CAST({quoted} AS {wide[name]}) AS {quoted}"
+
+    cast = [frame.selectExpr(*(widened(f.name) for f in frame.schema.fields)) for frame in frames]
     return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), cast)
 
 

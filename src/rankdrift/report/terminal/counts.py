@@ -88,7 +88,7 @@ def columns_table(found: Inspection) -> Group:
     else:
         table.add_row(Text(f"and {len(others)} more that are not used", style="dim"), "", "", "")
     layout = str(found.roles["layout"])
-    words = f"Layout: {layout}, {LAYOUTS[layout].row}. A day: {found.days_meaning}."
+    words = f"Layout: {layout}, {LAYOUTS.get(layout).row}. A day: {found.days_meaning}."
     return Group(_indent(table), _indent(line(words)))
 
 

@@ -8,7 +8,7 @@ from rankdrift.core.dialects import DUCKDB
 from rankdrift.log.columns import Column
 from rankdrift.log.engines.duckdb.readers import reader, unglobbed
 from rankdrift.log.engines.engine import Day
-from rankdrift.log.engines.parquet import days_told
+from rankdrift.log.engines.parquet import days_by_statistics
 from rankdrift.log.sources import Files
 
 if TYPE_CHECKING:
@@ -19,24 +19,26 @@ _MIXED = 4
 
 
 class DuckdbDays:
+    """The days of a log that DuckDB reads: see `Days`."""
+
     def __init__(self, engine: "DuckdbEngine", day_sql: str, column: Column) -> None:
         self._engine, self._day_sql, self._column = engine, day_sql, column
         self._paths = engine.input.paths if isinstance(engine.input, Files) else ()
         # Day -> path -> rows.
         self._files: dict[str, dict[str, int]] = {}
-        for day, path, rows in self._told() or self._counted():
+        for day, path, rows in self._stated() or self._counted():
             self._files.setdefault(str(day or ""), {})[path] = rows
         self.all = [
             Day(day, sum(files.values()), self._fingerprint(files))
             for day, files in sorted(self._files.items())
         ]
 
-    def _told(self) -> list[tuple[str, str, int]] | None:
-        """What Parquet's statistics tell, without a row being read."""
+    def _stated(self) -> list[tuple[str, str, int]] | None:
+        """What Parquet's statistics say, without a row being read."""
         engine = self._engine
         if not isinstance(engine.input, Files) or engine.input.format != "parquet":
             return None
-        return days_told(engine.connection, unglobbed(self._paths), self._column)
+        return days_by_statistics(engine.connection, unglobbed(self._paths), self._column)
 
     def _counted(self) -> list[tuple[object, str, int]]:
         engine, day = self._engine, f"{self._day_sql} AS day"
@@ -65,6 +67,7 @@ class DuckdbDays:
 
     @property
     def apart(self) -> bool:
+        """See `Days`."""
         return bool(self._paths) and not self._mixed
 
     @property
@@ -80,6 +83,7 @@ class DuckdbDays:
         return self._engine.staged is not None or read > _MIXED * sum(size.values())
 
     def part(self, day: Day) -> tuple[str, str | None]:
+        """See `Days`."""
         if self._mixed:
             return self._sorted(day), None
         files = self._files[day.day]
@@ -115,9 +119,11 @@ class DuckdbDays:
 
 
 def _prune(day: Day, column: Column) -> str | None:
+    """A plain condition that all rows of the day meet, in whichever time zone."""
     if not day.day or column.kind not in ("timestamp", "instant"):
         return None
     name, near = DUCKDB.quote(*column.path), datetime.timedelta(days=2)
     at = datetime.date.fromisoformat(day.day)
-    kind = "TIMESTAMP" if column.kind == "timestamp" else "TIMESTAMPTZ"
-    return f"{name} >= {kind} '{at - near}' AND {name} < {kind} '{at + near}'"
+    type_ = "TIMESTAMP" if column.kind == "timestamp" else "TIMESTAMPTZ"
+    first, after = (DUCKDB.literal(str(date)) for date in (at - near, at + near))
+    return f"{name} >= {type_} {first} AND {name} < {type_} {after}"

@@ -20,7 +20,7 @@ from rankdrift.log.columns import Column, ColumnKind
 from rankdrift.log.engines.duckdb.days import DuckdbDays
 from rankdrift.log.engines.duckdb.readers import reader, unglobbed
 from rankdrift.log.engines.engine import Progress
-from rankdrift.log.engines.parquet import check_schemas, facts, rows
+from rankdrift.log.engines.parquet import check_schemas, rows, with_statistics
 from rankdrift.log.options import Options
 from rankdrift.log.sources import Files, Frame, Source, Table, find
 from rankdrift.log.sql.plan import SCHEMA, Plan, Step
@@ -45,7 +45,20 @@ def open_engine(source: Any, options: Options) -> "DuckdbEngine":
 
 
 class DuckdbEngine:
-    """One in-memory database with the log as the view `rd_log`."""
+    """One in-memory database with the log as the view `rd_log`.
+
+    Parameters
+    ----------
+    source
+        From `rankdrift.log.sources.find`.
+    memory
+        What DuckDB may use, such as "2GB".
+    threads
+        How many it may use.
+    """
+
+    dialect: Dialect = DUCKDB
+    source = "rd_log"
 
     def __init__(
         self,
@@ -63,9 +76,6 @@ class DuckdbEngine:
             self._con.execute(f"CREATE VIEW main.rd_log AS SELECT * FROM {self._open(source)}")
             self.columns: Mapping[str, Column] = self._describe()
         self.staged: str | None = None  # the file that text formats were parsed into
-
-    dialect: Dialect = DUCKDB
-    source = "rd_log"
 
     def _connect(self, memory: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
         config: dict[str, Any] = {
@@ -131,6 +141,7 @@ class DuckdbEngine:
     # -- what engines tell ---------------------------------------------------------------------
 
     def prepare(self, used: list[str]) -> list[str]:
+        """See `Engine`."""
         source, columns = self.input, [self.columns[name] for name in used]
         if not isinstance(source, Files):
             return []
@@ -140,7 +151,7 @@ class DuckdbEngine:
             if source.format != "parquet":
                 return []
             paths = unglobbed(source.paths)
-            self.columns = {**self.columns, **facts(self._con, paths, columns)}
+            self.columns = {**self.columns, **with_statistics(self._con, paths, columns)}
             return check_schemas(self._con, paths, columns) if len(source.paths) > 1 else []
 
     def _check_headers(self, source: Files, columns: list[Column]) -> None:
@@ -155,6 +166,7 @@ class DuckdbEngine:
                     )
 
     def fingerprint(self) -> str | None:
+        """See `Engine`."""
         if isinstance(self.input, Files) and not any("://" in p for p in self.input.paths):
             return self.input.fingerprint()
         if isinstance(self.input, Table):
@@ -162,6 +174,7 @@ class DuckdbEngine:
         return None
 
     def rows(self) -> int | None:
+        """See `Engine`."""
         with reading(self.input):
             if isinstance(self.input, Files):
                 if self.input.format != "parquet":
@@ -171,9 +184,11 @@ class DuckdbEngine:
 
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:
+        """The database."""
         return self._con
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """See `Engine`."""
         with reading(self.input):
             self._stage()
             self.execute(sql, "query", None)
@@ -182,15 +197,18 @@ class DuckdbEngine:
     # -- running -------------------------------------------------------------------------------
 
     def run(self, plan: Plan, progress: Progress | None = None) -> duckdb.DuckDBPyConnection:
+        """See `Engine`."""
         self._forget()
         return self._take(plan.steps, progress)
 
     def run_part(self, plan: Plan, first: bool, progress: Progress | None = None) -> None:
+        """See `PartByPart`."""
         if first:
             self._forget()
         self._take(plan.of_part, progress, added=() if first else plan.added)
 
     def run_whole(self, plan: Plan, progress: Progress | None = None) -> duckdb.DuckDBPyConnection:
+        """See `PartByPart`."""
         return self._take(plan.of_whole, progress)
 
     def _forget(self) -> None:
@@ -263,11 +281,13 @@ class DuckdbEngine:
         self.staged = staged
 
     def days(self, day_sql: str, column: Column) -> DuckdbDays:
+        """See `Engine`."""
         with reading(self.input):
             self._stage()
             return DuckdbDays(self, day_sql, column)
 
     def path(self, name: str) -> str:
+        """A file of that name in the folder that goes with the engine."""
         return os.path.join(self._folder.name, name)
 
 

@@ -1,4 +1,4 @@
-"""How DuckDB is told to read files."""
+"""How DuckDB reads files: FROM items."""
 
 import glob
 
