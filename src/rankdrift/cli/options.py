@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from rankdrift.core.errors import BadOption, RankdriftError
+from rankdrift.log.engines.choosing import ENGINES
 from rankdrift.log.layouts import layouts_help
 from rankdrift.log.log import Log, read_log
 from rankdrift.log.options import TAKES, Rules
@@ -62,7 +63,7 @@ HELP = {
     "format": Help(_RUN, "FORMAT", "parquet, csv, json or duckdb, where names do not tell."),
     "table": Help(_RUN, "NAME", "The table in a DuckDB file."),
     "config": Help(_RUN, "FILE", "A TOML file with any of these options; those typed here win."),
-    "engine": Help(_RUN, "ENGINE", "duckdb or spark.  [default: duckdb]"),
+    "engine": Help(_RUN, "ENGINE", f"{' or '.join(ENGINES.names)}.  [default: duckdb]"),
     "master": Help(_RUN, "URL", "Of Spark, such as local[4]."),
     "memory": Help(_RUN, "SIZE", "What DuckDB may use, such as 2GB.  [default: most there is]"),
     "threads": Help(_RUN, "N", "What DuckDB may use.  [default: all cores]"),

@@ -10,8 +10,9 @@ from rankdrift.core.version import __version__
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.counts.funnel import Funnel, waterfall
 from rankdrift.counts.reading import read_table
-from rankdrift.counts.schema import FunnelRow
+from rankdrift.counts.schema import FUNNEL, NOTE, FunnelRow
 from rankdrift.harvesting.plan import Sizes, harvest_plan
+from rankdrift.harvesting.result import DAY, TOTAL
 from rankdrift.log.engines.engine import Days, Engine, PartByPart, Progress
 from rankdrift.log.log import Log
 from rankdrift.log.probing import probe, refuse_rank_zero
@@ -207,22 +208,22 @@ def counts_of(connection: "DuckDBPyConnection", table: str, **meta: Any) -> Coun
     """
     found = connection.execute(
         "SELECT kind, shown, CAST(n AS BIGINT), CAST(clicks AS BIGINT), CAST(pairs AS BIGINT)"
-        f" FROM {table} WHERE kind IN ('day', 'total')"
+        f" FROM {table} WHERE kind IN ('{DAY}', '{TOTAL}')"
     ).fetchall()
     meta |= {
         "version": __version__,
-        "days": sorted(day for kind, day, *_ in found if kind == "day"),
+        "days": sorted(day for kind, day, *_ in found if kind == DAY),
     }
     totals = {
         name: (n or 0, clicks or 0, pairs or 0)
         for kind, name, n, clicks, pairs in found
-        if kind == "total"
+        if kind == TOTAL
     }
     more: list[FunnelRow] = [
-        ("funnel", name, line.rows, line.clicks, line.pairs)
+        (FUNNEL.name, name, line.rows, line.clicks, line.pairs)
         for name, line in waterfall(totals).items()
     ]
-    more.append(("note", "rank_zero", totals.get("rank_zero", (0, 0, 0))[0], 0, None))
+    more.append((NOTE.name, "rank_zero", totals.get("rank_zero", (0, 0, 0))[0], 0, None))
     return read_table(connection, table, meta, more)
 
 

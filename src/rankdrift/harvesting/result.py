@@ -1,6 +1,16 @@
 """From pairs to the table of counts, in the form that `rankdrift.counts.schema` describes."""
 
-from rankdrift.counts.schema import MARK, SEGMENT, TYPES
+from rankdrift.counts.schema import (
+    BY_RANK,
+    MARK,
+    NOTE,
+    OF_PLAN,
+    OVERFLOW,
+    PAIR,
+    RANK_PAIR,
+    SEGMENT,
+    TYPES,
+)
 from rankdrift.counts.tables import UNIT
 from rankdrift.harvesting.pairs import same_pair
 from rankdrift.log.sql.plan import (
@@ -17,6 +27,9 @@ from rankdrift.log.sql.plan import (
     Step,
 )
 from rankdrift.log.sql.rows import DROP_CODES
+
+DAY, META, TOTAL = OF_PLAN
+"""Kinds of rows: the days, what the counts are of, and rows and clicks at each stage."""
 
 
 def steps(p: Planner, max_shown: int) -> list[Step]:
@@ -68,7 +81,15 @@ def _marked(segment: str) -> str:
 
 def _pairs(p: Planner) -> str:
     return (
-        row(p, "pair", **_segments(p), bucket="bucket", drift="drift", shown="shown", n="count(*)")
+        row(
+            p,
+            PAIR.name,
+            **_segments(p),
+            bucket="bucket",
+            drift="drift",
+            shown="shown",
+            n="count(*)",
+        )
         + f"\nFROM {LISTED}"
         + _group_by(p, "bucket", "drift", "shown")
     )
@@ -86,7 +107,7 @@ def _comparisons(p: Planner, max_shown: int) -> str:
     single = "p.c = 1"
     selected = row(
         p,
-        "comparison",
+        RANK_PAIR.name,
         **_segments(p, "p."),
         bucket="p.bucket",
         single=single,
@@ -107,7 +128,7 @@ def _overflow(p: Planner, max_shown: int) -> str:
     single = "p.c = 1"
     selected = row(
         p,
-        "held",
+        OVERFLOW.name,
         **_segments(p, "p."),
         single=single,
         rank="a.rank",
@@ -123,7 +144,7 @@ def _overflow(p: Planner, max_shown: int) -> str:
 
 def _by_rank(p: Planner) -> str:
     """Impressions and clicked impressions."""
-    selected = row(p, "rank", **_segments(p), rank="fate", n="n", clicks="clicked")
+    selected = row(p, BY_RANK.name, **_segments(p), rank="fate", n="n", clicks="clicked")
     return f"{selected}\nFROM {TALLY} WHERE fate > 0"
 
 
@@ -131,7 +152,7 @@ def _totals(p: Planner) -> list[str]:
     """Rows and clicks at each stage: `funnel.waterfall` makes the funnel of them."""
 
     def total(name: str, n: str, clicks: str, pairs: str, table: str) -> str:
-        return row(p, "total", shown=name, n=n, clicks=clicks, pairs=pairs) + f"\nFROM {table}"
+        return row(p, TOTAL, shown=name, n=n, clicks=clicks, pairs=pairs) + f"\nFROM {table}"
 
     literal = p.dialect.literal
     reasons = " ".join(f"WHEN {code} THEN {literal(name)}" for name, code in DROP_CODES.items())
@@ -147,7 +168,7 @@ def _totals(p: Planner) -> list[str]:
 
 def _notes(p: Planner) -> list[str]:
     def note(name: str, n: str, where: str) -> str:
-        selected = row(p, "note", shown=p.dialect.literal(name), n=f"coalesce(sum({n}), 0)")
+        selected = row(p, NOTE.name, shown=p.dialect.literal(name), n=f"coalesce(sum({n}), 0)")
         return f"{selected}\nFROM {TALLY} WHERE {where}"
 
     notes = [note("null_click", "unknown", "fate > 0")]
@@ -163,4 +184,4 @@ def _days(p: Planner) -> list[str]:
     if not p.roles.day:
         return []
     day = p.dialect.text.format("day")
-    return [row(p, "day", shown=day, n="count(*)") + f"\nFROM {KNOWN} GROUP BY day"]
+    return [row(p, DAY, shown=day, n="count(*)") + f"\nFROM {KNOWN} GROUP BY day"]

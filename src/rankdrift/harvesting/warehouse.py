@@ -15,14 +15,15 @@ from rankdrift.core.errors import BadCounts, BadOption, MissingColumns, did_you_
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.harvesting.counting import counts_of
 from rankdrift.harvesting.plan import Sizes, harvest_plan
-from rankdrift.harvesting.result import row
+from rankdrift.harvesting.result import META, row
 from rankdrift.log.columns import KINDS, Column, ColumnKind, Roles, resolve
 from rankdrift.log.layouts import Layout, layout_of
 from rankdrift.log.log import Log, describe
 from rankdrift.log.options import TAKES, Options
+from rankdrift.log.sources import find
 from rankdrift.log.sql.plan import Plan, Planner, Step
 
-USUAL_KINDS: dict[str, ColumnKind] = {
+_USUAL_KINDS: dict[str, ColumnKind] = {
     "rank": "int",
     "click": "int",
     "day": "date",
@@ -115,7 +116,7 @@ def _with_meta(plan: Plan, meta: Mapping[str, Any], planner: Planner) -> Plan:
     """The same, with one more row in its result that says what the counts are of."""
     text = planner.dialect.literal(json.dumps(meta, sort_keys=True, ensure_ascii=True))
     *steps, result = plan.steps
-    added = f"{row(planner, 'meta', shown=text)}\nFROM (SELECT 1 AS one) AS one_row"
+    added = f"{row(planner, META, shown=text)}\nFROM (SELECT 1 AS one) AS one_row"
     return Plan((*steps, Step(result.name, f"{result.sql}\nUNION ALL\n{added}")))
 
 
@@ -136,7 +137,7 @@ def _columns(roles: Roles) -> dict[str, Column]:
     columns: dict[str, Column] = {}
     for role, value in roles.to_dict().items():
         for name in value if isinstance(value, list) else [value]:
-            columns[str(name)] = Column(tuple(str(name).split(".")), USUAL_KINDS.get(role, "text"))
+            columns[str(name)] = Column(tuple(str(name).split(".")), _USUAL_KINDS.get(role, "text"))
     return columns
 
 
@@ -159,7 +160,6 @@ def import_counts(path: str | os.PathLike[str], *, format: str | None = None) ->
     import duckdb
 
     from rankdrift.log.engines.duckdb.engine import DuckdbEngine, first_line
-    from rankdrift.log.sources import find
 
     engine = DuckdbEngine(find(path, format=format))
     missing = [c for c in ("kind", "shown", "n") if c not in {k.lower() for k in engine.columns}]
@@ -168,7 +168,7 @@ def import_counts(path: str | os.PathLike[str], *, format: str | None = None) ->
             f"{os.fspath(path)!r} is not the result of `rankdrift sql`: it has no column "
             f"{missing[0]!r}. Export the statement's result with its column names."
         )
-    found = engine.query(f"SELECT shown FROM {engine.source} WHERE kind = 'meta'")
+    found = engine.query(f"SELECT shown FROM {engine.source} WHERE kind = '{META}'")
     if len(found) != 1:
         raise BadCounts(
             f"{os.fspath(path)!r} has {len(found)} rows of kind 'meta', but the result of one "
