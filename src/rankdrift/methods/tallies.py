@@ -153,8 +153,8 @@ def clicked_pairs(
 
 
 def clicks_by_rank(p: Planner, buckets: int, keep: str, *more: str) -> list[Step]:
-    """Steps whose result has impressions `n` and clicked ones `c` by bucket (of `buckets`), `more`
-    columns and rank, of usable rows that also meet `keep` (SQL that begins with AND, or nothing)."""
+    """Steps whose result has impressions `n` and clicked ones `c` by bucket, `more` columns and
+    rank, of usable rows that also meet `keep` (SQL that begins with AND, or nothing)."""
     # Fewer texts to hash: a query's rows at a rank are one.
     names, by = ", ".join(p.queries), ", ".join((*more, "rank"))
     return [
