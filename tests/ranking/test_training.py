@@ -12,12 +12,12 @@ from support.lambdas_by_hand import ideal, lambdas
 
 from rankdrift import read_log
 from rankdrift.core.errors import BadLog, BadOption, MissingExtra, NotIdentified
-from rankdrift.ranking import ranker as ranker_module
-from rankdrift.ranking import training
+from rankdrift.ranking import backends, training
+from rankdrift.ranking.backends import plain_names
 from rankdrift.ranking.gains import fingerprint, ideal_dcg, weigh
 from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.measures import measures
-from rankdrift.ranking.ranker import SKETCH, Ranker, plain_names, shared_queries, sketch
+from rankdrift.ranking.ranker import SKETCH, Ranker, shared_queries, sketch
 from rankdrift.ranking.training import train
 
 # LightGBM keeps lambdas and histograms in 32 bits and reads the logistic function from a table;
@@ -397,9 +397,9 @@ def test_models_of_others_need_nothing_beside_them(backend, tmp_path):
 
 
 def test_a_missing_library_tells_how_to_install_it(monkeypatch):
-    monkeypatch.setitem(ranker_module.EXTRAS, "no_such_library", "rank")
+    monkeypatch.setitem(backends.EXTRAS, "no_such_library", "rank")
     with pytest.raises(MissingExtra, match=r"pip install 'rankdrift\[rank\]'"):
-        ranker_module.library("no_such_library")
+        backends.library("no_such_library")
 
 
 def test_a_library_that_does_not_load_tells_what_it_lacks(monkeypatch, tmp_path):
@@ -407,7 +407,7 @@ def test_a_library_that_does_not_load_tells_what_it_lacks(monkeypatch, tmp_path)
     (tmp_path / "unloadable.py").write_text("import ctypes; ctypes.CDLL('libnowhere.so.1')")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(MissingExtra, match=r"libnowhere\.so\.1.*apt-get install libgomp1"):
-        ranker_module.library("unloadable")
+        backends.library("unloadable")
 
 
 def test_training_queries_are_known_from_few_hashes():

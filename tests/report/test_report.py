@@ -17,7 +17,7 @@ from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
 from rankdrift.core.words import figure
 from rankdrift.diagnosis.diagnosing import diagnose
 from rankdrift.estimation import estimate
-from rankdrift.ranking.backends import xgboost_params
+from rankdrift.ranking.backends import XGBOOST
 from rankdrift.ranking.comparison import AtRank, Comparison
 from rankdrift.ranking.gains import ideal_dcg
 from rankdrift.ranking.ranker import Ranker
@@ -325,8 +325,9 @@ def test_the_code_on_the_page_runs_and_weighs_clicks(library, tmp_path):
         assert names["ranker"].num_boosted_rounds() == 2
         told = json.loads(names["ranker"].save_config())["learner"]["objective"]
         used = told["lambdarank_param"]
+        params = XGBOOST.method_params(sizes, np.zeros(1))
         wanted = {k: str(int(v)) if isinstance(v, bool) else str(v)
-                  for k, v in xgboost_params(sizes).items() if k in used}  # fmt: skip
+                  for k, v in params.items() if k in used}  # fmt: skip
         assert len(wanted) == 5 and used | wanted == used
 
 

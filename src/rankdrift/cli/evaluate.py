@@ -52,7 +52,7 @@ def evaluate(
     \b
         rankdrift evaluate test.parquet --model biased.txt --model unbiased.txt -o table.tex
     """
-    from rankdrift.ranking.comparison_table import check_ending
+    from rankdrift.ranking.comparison import check_ending
     from rankdrift.ranking.evaluation import evaluate
     from rankdrift.ranking.ranker import Ranker
     from rankdrift.report.terminal.rankers import comparison_report

@@ -24,8 +24,8 @@ from rankdrift.methods.click_rates import NO_CLICKS
 from rankdrift.methods.making_propensities import About, Evidence, by_deviations, place_of
 from rankdrift.methods.rank_times_stratum import not_converged, solve_factor
 from rankdrift.propensities.propensities import ENOUGH_CLICKS, Propensities
+from rankdrift.ranking.backends import library
 from rankdrift.ranking.matrix import Matrix
-from rankdrift.ranking.ranker import library
 
 # What LightGBM keeps of a value and of a row, and what a round of EM keeps of a row, in bytes.
 _VALUE, _ROW = 1, 100

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from rankdrift.core.errors import BadOption, did_you_mean
+from rankdrift.core.files import write_text
+from rankdrift.core.notebook import html_table
+from rankdrift.core.version import __version__
 
 if TYPE_CHECKING:
     from rankdrift.charts.curve import Figure
@@ -13,12 +23,35 @@ if TYPE_CHECKING:
 # A smaller p-value is called a difference.
 SIGNIFICANT = 0.05
 
-Pair = tuple[str, str]  # (model, baseline)
+# Of `Comparison.table`.
+COLUMNS = (
+    "measure",
+    "rank",
+    "rows",
+    "clicks",
+    "model",
+    "value",
+    "baseline",
+    "improvement",
+    "sd",
+    "p_value",
+    "note",
+)
+ENDINGS = (".csv", ".json", ".tex", ".png", ".svg", ".html")
+
+Pair = tuple[str, str]
+"""(model, baseline)"""
+Row = tuple[Any, ...]
+"""Values of COLUMNS."""
 
 
 @dataclass(frozen=True)
 class Improvement:
-    """Relative, over samples of queries: 0.03 is 3% better."""
+    """By how much one model is better than another, relative: 0.03 is 3% better.
+
+    mean, sd: mean and standard deviation over samples of queries; p_value: two-sided; samples:
+    how many there were to go by.
+    """
 
     mean: float
     sd: float
@@ -27,12 +60,16 @@ class Improvement:
 
     @property
     def is_more_than_luck(self) -> bool:
+        """Whether the p-value is small enough to speak of a difference."""
         return self.p_value < SIGNIFICANT
 
 
 @dataclass(frozen=True)
 class AtRank:
-    """Results shown at one rank; `gap` says why there is nothing to say, if so."""
+    """How models did among the results shown at one rank.
+
+    rows, clicks: how many; gap: why there is nothing to say, if so; auc: by model.
+    """
 
     rank: int
     rows: int
@@ -44,7 +81,10 @@ class AtRank:
 
 @dataclass(frozen=True)
 class Measure:
-    """Of whole lists. An improvement is positive when the model is better."""
+    """How models did by a measure of whole lists, such as DCG; value: by model.
+
+    An improvement is positive when the model is better.
+    """
 
     name: str
     value: Mapping[str, float]
@@ -54,10 +94,26 @@ class Measure:
 
 @dataclass(frozen=True)
 class Comparison:
+    """How models did, by how much each beats each baseline, and whether that is more than luck.
+
+    `evaluate` makes one.
+
+    Parameters
+    ----------
+    models, baselines : their names; a baseline is one of the models.
+    at_rank : AUC among results shown at one rank, for each rank.
+    overall : improvement of the mean AUC over ranks, weighted by their clicks.
+    measures : of whole lists, where propensities or true relevance were given.
+    bootstrap, seed : samples of queries, and what they were drawn with.
+    queries : how many there were.
+    data : the rows, as `Matrix.describe` has them.
+    propensities : the fingerprint of those that weighted measures use.
+    remarks : what to keep in mind.
+    """
+
     models: tuple[str, ...]
     baselines: tuple[str, ...]
     at_rank: tuple[AtRank, ...]
-    # Of the mean AUC over ranks, weighted by their clicks.
     overall: Mapping[Pair, Improvement]
     measures: tuple[Measure, ...]
     bootstrap: int
@@ -69,10 +125,12 @@ class Comparison:
 
     @property
     def pairs(self) -> list[Pair]:
+        """Every model with every baseline but itself."""
         return [(m, b) for b in self.baselines for m in self.models if m != b]
 
     def improvement(self, model: str, baseline: str, rank: int | None = None) -> Improvement | None:
-        """At one rank, or over all; None where there is a gap."""
+        """How much better a model is than a baseline, at one rank or over all; None where there
+        is a gap."""
         if rank is None:
             return self.overall.get((model, baseline))
         return next(at for at in self.at_rank if at.rank == rank).improvements.get(
@@ -80,43 +138,88 @@ class Comparison:
         )
 
     def verdict(self, model: str, baseline: str) -> str:
-        """In one line."""
+        """Whether a model is better than a baseline, in one line."""
         found = self.overall.get((model, baseline))
         if found is None:
             return f"{model} and {baseline} cannot be compared: no rank has clicks to judge by."
-        told = f"{percent(found)} in AUC at fixed ranks, p = {found.p_value:.2g}"
+        numbers = f"{percent(found)} in AUC at fixed ranks, p = {found.p_value:.2g}"
         if not found.is_more_than_luck:
-            return f"No difference here between {model} and {baseline} ({told})."
+            return f"No difference here between {model} and {baseline} ({numbers})."
         how = "better" if found.mean > 0 else "worse"
-        return f"{model} is {how} than {baseline} ({told})."
+        return f"{model} is {how} than {baseline} ({numbers})."
 
     @property
     def verdicts(self) -> list[str]:
+        """One of each of `pairs`."""
         return [self.verdict(*pair) for pair in self.pairs]
 
     def table(self) -> dict[str, list[Any]]:
         """Columns of plain values: a row for each measure, model and baseline."""
-        from rankdrift.ranking.comparison_table import table
+        rows = list(self._rows())
+        return {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
 
-        return table(self)
+    def _rows(self) -> Iterator[Row]:
+        for at in self.at_rank:
+            about = ("AUC", at.rank, at.rows, at.clicks)
+            yield from self._rows_of(about, at.auc, at.improvements, at.gap)
+        yield from self._rows_of(("AUC, all ranks", None, None, None), {}, self.overall)
+        for measure in self.measures:
+            whole = (measure.name, None, None, None)
+            yield from self._rows_of(whole, measure.value, measure.improvements)
+
+    def _rows_of(
+        self,
+        first: tuple[str, int | None, int | None, int | None],
+        value: Mapping[str, float],
+        improvements: Mapping[Pair, Improvement],
+        gap: str | None = None,
+    ) -> Iterator[Row]:
+        """A row for each model and baseline; `first` are the columns before the model."""
+        for model in self.models:
+            others = [base for base in self.baselines if base != model]
+            for base in others or [""]:
+                found = improvements.get((model, base))
+                numbers = (found.mean, found.sd, found.p_value) if found else (None, None, None)
+                if value or found or gap:
+                    yield (*first, model, value.get(model), base or None, *numbers, gap)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values for JSON."""
-        from rankdrift.ranking.comparison_table import to_dict
-
-        return to_dict(self)
+        return {
+            "rankdrift": __version__,
+            "models": list(self.models),
+            "baselines": list(self.baselines),
+            "verdicts": self.verdicts,
+            "bootstrap": self.bootstrap,
+            "seed": self.seed,
+            "queries": self.queries,
+            "propensities": self.propensities,
+            "remarks": list(self.remarks),
+            "data": dict(self.data),
+            "table": [dict(zip(COLUMNS, row, strict=True)) for row in self._rows()],
+        }
 
     def to_latex(self) -> str:
         """A table as in the paper: ranks down, baselines across."""
-        from rankdrift.ranking.comparison_table import to_latex
-
-        return to_latex(self)
+        head = ["Rank", *(f"{_tex(model)} over {_tex(base)}" for model, base in self.pairs)]
+        ranks = [
+            [f"${at.rank}$", *(_tex_cell(at.improvements.get(pair)) for pair in self.pairs)]
+            for at in self.at_rank
+        ]
+        overall = ["all", *(_tex_cell(self.overall.get(pair)) for pair in self.pairs)]
+        return tabular(head, ranks, [overall])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write .csv, .json or .tex, or a chart as .png, .svg or .html."""
-        from rankdrift.ranking.comparison_table import save
-
-        save(self, path)
+        ending = check_ending(path)
+        if ending == ".csv":
+            write_text(path, _csv(self._rows()))
+        elif ending == ".json":
+            write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+        elif ending == ".tex":
+            write_text(path, self.to_latex())
+        else:
+            self.plot().save(path)
 
     def plot(self) -> Figure:
         """Improvement by rank with its spread; its `save` writes .png, .svg or .html."""
@@ -129,11 +232,66 @@ class Comparison:
         return "\n".join(self.verdicts or [f"AUC at fixed ranks of {self.models[0]}"])
 
     def _repr_html_(self) -> str:
-        from rankdrift.ranking.comparison_table import to_html
-
-        return to_html(self)
+        heads = [
+            "rank",
+            "clicks",
+            *(f"AUC, {model}" for model in self.models),
+            *(f"{model} over {base}" for model, base in self.pairs),
+        ]
+        rows = []
+        for at in self.at_rank:
+            cells = [str(at.rank), f"{at.clicks:,} of {at.rows:,}"]
+            if at.gap:
+                rows.append([*cells, at.gap])
+                continue
+            cells += [f"{at.auc[model]:.4f}" for model in self.models]
+            rows.append(cells + [percent(at.improvements.get(pair)) for pair in self.pairs])
+        blank = ["all", "", *("" for _ in self.models)]
+        rows.append(blank + [percent(self.overall.get(pair)) for pair in self.pairs])
+        for measure in self.measures:
+            cells = [measure.name, "", *(f"{measure.value[model]:.4f}" for model in self.models)]
+            rows.append(cells + [percent(measure.improvements.get(pair)) for pair in self.pairs])
+        words = "<br>".join(map(escape, [*self.verdicts, *self.remarks]))
+        return f"<p>{words}</p>{html_table(heads, rows)}"
 
 
 def percent(found: Improvement | None) -> str:
     """+3.4 ± 1.0%"""
     return "" if found is None else f"{100 * found.mean:+.1f} ± {100 * found.sd:.1f}%"
+
+
+def check_ending(path: str | os.PathLike[str]) -> str:
+    """The ending of a file, if a comparison can be written as such; BadOption if not."""
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise BadOption(
+            f"A comparison cannot be written as {ending or 'a file without an ending'!r}."
+            f"{did_you_mean(ending, ENDINGS)} Use {', '.join(ENDINGS)}."
+        )
+    return ending
+
+
+def tabular(head: Sequence[str], *blocks: Sequence[Sequence[str]]) -> str:
+    """LaTeX for a table aligned to the right, with a line after the head and each block of rows."""
+    lines = [rf"\begin{{tabular}}{{{'r' * len(head)}}}", r"\hline"]
+    for block in ([head], *blocks):
+        lines += [" & ".join(row) + r" \\" for row in block]
+        lines.append(r"\hline")
+    return "\n".join([*lines, r"\end{tabular}"]) + "\n"
+
+
+def _tex_cell(found: Improvement | None) -> str:
+    return "--" if found is None else rf"${100 * found.mean:.1f}\pm{100 * found.sd:.1f}\%$"
+
+
+def _tex(text: str) -> str:
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    return "".join(special.get(c, "\\" + c if c in "&%$#_{}" else c) for c in text)
+
+
+def _csv(rows: Iterator[Row]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(rows)
+    return text.getvalue()

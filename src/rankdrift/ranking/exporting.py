@@ -8,31 +8,47 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankdrift.core.database import connect
 from rankdrift.core.dialects import DUCKDB
-from rankdrift.core.errors import BadOption, did_you_mean
+from rankdrift.core.errors import BadOption
 from rankdrift.core.files import replacing, write_text
-from rankdrift.core.types import Floats
+from rankdrift.core.registry import Registry
 from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
-from rankdrift.ranking.backends import Lists, labels, lightgbm_params, xgboost_params
-from rankdrift.ranking.gains import Beyond, as_propensities, weigh
+from rankdrift.ranking.backends import (
+    LIGHTGBM,
+    XGBOOST,
+    category_places,
+    plain_names,
+    xgboost_types,
+)
+from rankdrift.ranking.gains import Beyond, Lists, Weighting, as_propensities, gain_table, labels
 from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.matrix_reading import Wanted
-from rankdrift.ranking.ranker import plain_names
 from rankdrift.ranking.training import rows_to_learn
 
-FORMS = {
-    "lightgbm": "PATH (tab-separated), PATH.query, PATH.weight and PATH.conf for LightGBM's CLI",
-    "xgboost": "PATH (LibSVM, gains as labels), PATH.group, PATH.weight and PATH.json (parameters)",
-    "svmlight": "PATH alone: gain qid:search 1:value …, as RankLib and others read it",
-    "weights": "PATH (.csv or .parquet): search, rank, click and weight of every row, in order",
-}
+
+@dataclass(frozen=True)
+class Form:
+    """A form of training data: the files it has, in words, and what writes them.
+
+    as_trained: rows are in the order in which `train` takes them, not in that of the log.
+    """
+
+    name: str
+    files: str
+    write: Callable[[Lists, Path], list[Path]]
+    as_trained: bool = True
+
+
+FORMS: Registry[Form] = Registry("form")
 
 
 def export_training(
@@ -48,25 +64,34 @@ def export_training(
     pool: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> list[Path]:
-    """Write what `train` would learn from, in one of FORMS; returns the files written.
+    """Write what `train` would learn from, for other tools to train on.
 
     The same searches, rows and gains as in `train`, so that training on the files gives the same
     model.
+
+    Parameters
+    ----------
+    data : the results shown, clicked or not.
+    path : of the first file; others have its name and more.
+    form : one of FORMS: "lightgbm", "xgboost", "svmlight" or "weights".
+    propensities : those of `estimate`, or their file; None: every click is worth 1.
+    features, categorical : how to read a log, as in `read_matrix`; a Matrix has its own.
+    clip : the largest weight that a click may have.
+    beyond : a click at a rank without propensity is an error, or "clip" takes the propensity of
+        the nearest rank.
+    pool : use one curve for all, though the propensities have segments.
+    say : called with remarks.
+
+    Returns
+    -------
+    list of Path
+        The files written.
     """
-    if form not in FORMS:
-        raise BadOption(
-            f"No form {form!r}.{did_you_mean(form, FORMS)} There are {', '.join(FORMS)}."
-        )
+    chosen = FORMS.get(form)
     matrix = rows_to_learn(data, features, categorical, say or (lambda _: None))
-    curve = as_propensities(propensities)
-    gains = weigh(matrix, curve, clip=clip, beyond=beyond, pool=pool)
-    if form != "weights":
-        shuffled = matrix.shuffled()  # as in `train`
-        gains, matrix = weigh(shuffled, curve, clip=clip, beyond=beyond, pool=pool), shuffled
-    write = {
-        "lightgbm": _lightgbm, "xgboost": _xgboost, "svmlight": _svmlight, "weights": _weights,
-    }[form]  # fmt: skip
-    return write(Lists(matrix, gains.gain), Path(path))
+    weighting = Weighting(as_propensities(propensities), clip, beyond, pool)
+    lists, _ = weighting.weigh(matrix.shuffled() if chosen.as_trained else matrix)
+    return chosen.write(lists, Path(path))
 
 
 def _beside(path: Path, ending: str) -> Path:
@@ -74,7 +99,7 @@ def _beside(path: Path, ending: str) -> Path:
 
 
 def _lightgbm(lists: Lists, path: Path) -> list[Path]:
-    table = np.unique(np.concatenate([[0.0], lists.gain]))
+    table = gain_table(lists.gain)
     matrix = lists.matrix
     names = [DUCKDB.quote(name) for name in plain_names(matrix.features)]
     columns = {"label": labels(lists.gain, table)} | _numbered(matrix)
@@ -83,19 +108,25 @@ def _lightgbm(lists: Lists, path: Path) -> list[Path]:
         for x, name in zip(_numbered(matrix), names, strict=True)
     )
     _copy(columns, path, f"label, {values}", "FORMAT csv, DELIMITER '\t', HEADER true")
-    params = lightgbm_params(lists.sizes, table)
-    told = {
-        "task": "train", "data": path.name, "header": "true", "label_column": "name:label",
-        **{k: _conf(v) for k, v in params.items()},
-        "metric": "ndcg", "num_iterations": "100", "learning_rate": "0.1",
-    }  # fmt: skip
-    words = [i for i, f in enumerate(matrix.features) if f.is_category]
-    if words:
-        told["categorical_feature"] = ",".join(map(str, words))
+    conf = {
+        "task": "train",
+        "data": path.name,
+        "header": "true",
+        "label_column": "name:label",
+        **{
+            name: _conf(value) for name, value in LIGHTGBM.method_params(lists.sizes, table).items()
+        },
+        "metric": "ndcg",
+        "num_iterations": "100",
+        "learning_rate": "0.1",
+    }
+    categories = category_places(matrix.features)
+    if categories:
+        conf["categorical_feature"] = ",".join(map(str, categories))
     files = [path, _beside(path, ".query"), _beside(path, ".weight"), _beside(path, ".conf")]
     _numbers(files[1], lists.sizes)
     _numbers(files[2], lists.ideal[matrix.search])
-    write_text(files[3], "".join(f"{k} = {v}\n" for k, v in told.items()))
+    write_text(files[3], "".join(f"{k} = {v}\n" for k, v in conf.items()))
     return files
 
 
@@ -110,13 +141,14 @@ def _xgboost(lists: Lists, path: Path) -> list[Path]:
     files = [path, _beside(path, ".group"), _beside(path, ".weight"), _beside(path, ".json")]
     _numbers(files[1], lists.sizes)
     _numbers(files[2], lists.ideal)
-    told = {
-        "params": xgboost_params(lists.sizes) | {"learning_rate": 0.1},
+    described = {
+        "params": XGBOOST.method_params(lists.sizes, gain_table(lists.gain))
+        | {"learning_rate": 0.1},
         "trees": 100,
         "feature_names": plain_names(lists.matrix.features),
-        "feature_types": ["c" if f.is_category else "q" for f in lists.matrix.features],
+        "feature_types": xgboost_types(lists.matrix.features),
     }
-    write_text(files[3], json.dumps(told, indent=1) + "\n")
+    write_text(files[3], json.dumps(described, indent=1) + "\n")
     return files
 
 
@@ -127,8 +159,12 @@ def _svmlight(lists: Lists, path: Path) -> list[Path]:
 
 def _weights(lists: Lists, path: Path) -> list[Path]:
     matrix = lists.matrix
-    columns = {"search": matrix.search, "rank": matrix.rank, "click": matrix.click.astype(np.int8),
-               "weight": lists.gain}  # fmt: skip
+    columns: dict[str, NDArray[Any]] = {
+        "search": matrix.search,
+        "rank": matrix.rank,
+        "click": matrix.click.astype(np.int8),
+        "weight": lists.gain,
+    }
     if matrix.doc is not None:
         columns["doc"] = matrix.doc
     endings = {".csv": "FORMAT csv, HEADER true", ".parquet": "FORMAT parquet"}
@@ -138,7 +174,7 @@ def _weights(lists: Lists, path: Path) -> list[Path]:
     return [path]
 
 
-def _numbered(matrix: Matrix) -> dict[str, Any]:
+def _numbered(matrix: Matrix) -> dict[str, NDArray[np.float32]]:
     return {f"x{i + 1}": column for i, column in enumerate(matrix.x.T)}
 
 
@@ -154,12 +190,12 @@ def _sparse(lists: Lists, path: Path, with_search: bool) -> None:
         for i in range(len(columns))
     ]
     head = "gain || ' qid:' || search" if with_search else "gain || ''"
-    every: dict[str, Any] = {"gain": lists.gain, "search": lists.matrix.search} | columns
-    _copy(every, path, " || ".join([head, *cells]),
-          "FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '|'")  # fmt: skip
+    every: dict[str, NDArray[Any]] = {"gain": lists.gain, "search": lists.matrix.search} | columns
+    how = "FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '|'"
+    _copy(every, path, " || ".join([head, *cells]), how)
 
 
-def _copy(columns: dict[str, Any], path: Path, select: str, how: str) -> None:
+def _copy(columns: dict[str, NDArray[Any]], path: Path, select: str, how: str) -> None:
     arrays = {name: np.ascontiguousarray(values) for name, values in columns.items()}
     with replacing(path) as part, connect(threads=1) as connection:
         connection.register("rd_rows", arrays)
@@ -167,5 +203,31 @@ def _copy(columns: dict[str, Any], path: Path, select: str, how: str) -> None:
         connection.execute(f"COPY (SELECT {select} FROM rd_rows) TO {target} ({how})")
 
 
-def _numbers(path: Path, values: Floats) -> None:
+def _numbers(path: Path, values: NDArray[np.float64 | np.int64]) -> None:
     write_text(path, "".join(f"{value!r}\n" for value in values.tolist()))
+
+
+for _form in (
+    Form(
+        "lightgbm",
+        "PATH (tab-separated), PATH.query, PATH.weight and PATH.conf for LightGBM's CLI",
+        _lightgbm,
+    ),
+    Form(
+        "xgboost",
+        "PATH (LibSVM, gains as labels), PATH.group, PATH.weight and PATH.json (parameters)",
+        _xgboost,
+    ),
+    Form(
+        "svmlight",
+        "PATH alone: gain qid:search 1:value …, as RankLib and others read it",
+        _svmlight,
+    ),
+    Form(
+        "weights",
+        "PATH (.csv or .parquet): search, rank, click and weight of every row, in order",
+        _weights,
+        as_trained=False,
+    ),
+):
+    FORMS.register(_form)

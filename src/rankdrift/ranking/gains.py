@@ -6,19 +6,19 @@ import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NotIdentified
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Floats, Indices, Ints, Ranks, Segment, SmallInts
 from rankdrift.core.words import ranges
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.table import all_curves
 from rankdrift.ranking.matrix import Matrix
 
 Beyond = Literal["error", "clip"]
+"""A click at a rank without propensity: stop, or take the propensity of the nearest rank."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,31 @@ class Gains:
 
     @property
     def table(self) -> Floats:
-        """The different gains of clicks, ascending, after a 0 for no click: LightGBM's
-        `label_gain`."""
-        return np.concatenate([[0.0], np.unique(self.gain[self.gain > 0])])
+        """The different gains, as `gain_table` has them."""
+        return gain_table(self.gain)
 
     def to_dict(self) -> dict[str, Any]:
-        told = {k: v for k, v in vars(self).items() if k != "gain"}
-        return told | {"different": len(self.table) - 1}
+        """The numbers about the gains as plain values, without the gains themselves."""
+        numbers = {name: value for name, value in vars(self).items() if name != "gain"}
+        return numbers | {"different": len(self.table) - 1}
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Rows to learn from with the gain (N,) of each."""
+
+    matrix: Matrix
+    gain: Floats
+
+    @property
+    def sizes(self) -> Ints:
+        """(S,): how many results each search shows."""
+        return np.diff(self.matrix.starts)
+
+    @property
+    def ideal(self) -> Floats:
+        """(S,): the DCG of each search in the best order."""
+        return ideal_dcg(self.gain, self.matrix.search, self.matrix.n_searches)
 
 
 def weigh(
@@ -56,10 +74,29 @@ def weigh(
     beyond: Beyond = "error",
     pool: bool = False,
 ) -> Gains:
-    """The gain of every row; without propensities a click is worth 1 wherever it was made."""
+    """What the click on every row is worth.
+
+    Parameters
+    ----------
+    matrix : the rows.
+    propensities : a click at rank r is worth 1 / p_r; None: 1, wherever it was made.
+    clip : the largest weight that a click may have.
+    beyond : what to do with a click at a rank without propensity.
+    pool : use one curve for all, though the propensities have segments.
+
+    Returns
+    -------
+    Gains
+        The gain of each row, and how many clicks that is worth.
+
+    Raises
+    ------
+    NotIdentified
+        If a click is at a rank, or in a segment, that the propensities say nothing about.
+    """
     if clip is not None and not clip >= 1:
         raise BadOption(f"clip is the largest weight allowed and must be 1 or more, not {clip}.")
-    if beyond not in ("error", "clip"):
+    if beyond not in get_args(Beyond):
         raise BadOption(f"beyond must be 'error' or 'clip', not {beyond!r}.")
     gain = np.zeros(len(matrix))
     borrowed = 0
@@ -69,8 +106,8 @@ def weigh(
         gain[matrix.click] = 1.0
     else:
         for rows, curve in _curves(matrix, propensities, pool):
-            gain[rows], beside = _inverse(curve, matrix.rank[rows], beyond)
-            borrowed += beside
+            gain[rows], of_nearest = _inverse(curve, matrix.rank[rows], beyond)
+            borrowed += of_nearest
     clipped = int((gain > clip).sum()) if clip is not None else 0
     if clip is not None:
         gain = np.minimum(gain, clip)
@@ -85,9 +122,22 @@ def weigh(
     )
 
 
-def _curves(
-    matrix: Matrix, p: Propensities, pool: bool
-) -> Iterator[tuple[NDArray[np.intp], Propensities]]:
+@dataclass(frozen=True)
+class Weighting:
+    """How clicks are weighed: the options of `weigh`, for every set of rows alike."""
+
+    propensities: Propensities | None
+    clip: float | None
+    beyond: Beyond
+    pool: bool
+
+    def weigh(self, matrix: Matrix) -> tuple[Lists, Gains]:
+        """The rows with their gains, and what is to be said about these."""
+        gains = weigh(matrix, self.propensities, clip=self.clip, beyond=self.beyond, pool=self.pool)
+        return Lists(matrix, gains.gain), gains
+
+
+def _curves(matrix: Matrix, p: Propensities, pool: bool) -> Iterator[tuple[Indices, Propensities]]:
     """(clicked rows, the curve that is theirs)."""
     clicked = np.flatnonzero(matrix.click)
     if pool or not p.segment_columns:
@@ -105,15 +155,15 @@ def _curves(
         i: tuple(values[place] for place in places) for i, values in enumerate(matrix.segments)
     }
     curves = p.shrunk or p.by_segment
-    rows_of: dict[Any, list[NDArray[np.intp]]] = {}
+    rows_of: dict[Segment, list[Indices]] = {}
     for i in np.unique(matrix.segment[clicked]):
         rows_of.setdefault(of_segment[int(i)], []).append(clicked[matrix.segment[clicked] == i])
     unknown = {s: sum(map(len, rows)) for s, rows in rows_of.items() if s not in curves}
     if unknown:
-        told = ", ".join(f"{'/'.join(map(str, s))} ({n:,} clicks)" for s, n in unknown.items())
+        missed = ", ".join(f"{'/'.join(map(str, s))} ({n:,} clicks)" for s, n in unknown.items())
         known = ", ".join("/".join(map(str, s)) for s in curves) or "none"
         raise NotIdentified(
-            f"There are no propensities for the segment {told}; there are for: {known}. Estimate "
+            f"There are no propensities for the segment {missed}; there are for: {known}. Estimate "
             "with that segment too, leave its rows out (--where), or use one curve for all "
             "segments with --pool."
         )
@@ -121,7 +171,8 @@ def _curves(
         yield np.concatenate(rows), curves[segment]
 
 
-def _inverse(p: Propensities, ranks: NDArray[np.int32], beyond: Beyond) -> tuple[Floats, int]:
+def _inverse(p: Propensities, ranks: Ranks, beyond: Beyond) -> tuple[Floats, int]:
+    """1 / p at each of `ranks`, and how many of them took that of the nearest rank."""
     known = np.isin(ranks, p.ranks)
     if known.all():
         return 1 / p.at(ranks), 0
@@ -140,7 +191,17 @@ def _inverse(p: Propensities, ranks: NDArray[np.int32], beyond: Beyond) -> tuple
     return 1 / p.values[near], int((~known).sum())
 
 
-def ideal_dcg(gain: Floats, search: NDArray[np.int64], searches: int) -> Floats:
+def gain_table(*gains: Floats) -> Floats:
+    """The different gains, ascending, 0 (no click) first: LightGBM's `label_gain`."""
+    return np.unique(np.concatenate([[0.0], *gains]))
+
+
+def labels(gain: Floats, table: Floats) -> SmallInts:
+    """The place of each gain in the table: LightGBM takes labels that are whole numbers."""
+    return np.searchsorted(table, gain).astype(np.int32)
+
+
+def ideal_dcg(gain: Floats, search: Ints, searches: int) -> Floats:
     """(S,): the DCG, Eq. (5), of each search when its results are in the best order."""
     order = np.lexsort((-gain, search))
     starts = np.searchsorted(search, np.arange(searches))
@@ -160,4 +221,5 @@ def fingerprint(p: Propensities) -> str:
 
 
 def as_propensities(p: Propensities | str | os.PathLike[str] | None) -> Propensities | None:
+    """Propensities as they are, or read from their file."""
     return Propensities.load(p) if isinstance(p, str | os.PathLike) else p

@@ -12,26 +12,21 @@ from rankdrift.core.errors import BadLog, BadOption, did_you_mean
 from rankdrift.core.version import __version__
 from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
-from rankdrift.ranking.backends import Lists, Settings, grow_lightgbm, grow_xgboost
-from rankdrift.ranking.gains import Beyond, as_propensities, fingerprint, weigh
+from rankdrift.ranking.backends import BACKENDS, EachTree, Settings
+from rankdrift.ranking.gains import (
+    Beyond,
+    Gains,
+    Lists,
+    Weighting,
+    as_propensities,
+    fingerprint,
+)
 from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.matrix_reading import Wanted, read_matrix
-from rankdrift.ranking.ranker import BACKENDS, Ranker, sketch
+from rankdrift.ranking.ranker import Ranker, sketch
 
 # What one processor compares; measured with both libraries, to tell how long it will take.
 PAIRS_A_SECOND = 4e8
-# Changing one of these would be another method.
-FIXED = (
-    "objective", "label_gain", "lambdarank_truncation_level", "sigmoid", "ndcg_exp_gain",
-    "lambdarank_pair_method", "lambdarank_num_pair_per_sample", "metric", "eval_metric",
-)  # fmt: skip
-OWN = {
-    "num_iterations": "trees", "n_estimators": "trees", "num_leaves": "leaves",
-    "eta": "learning_rate", "learning_rate": "learning_rate", "max_leaves": "leaves",
-    "min_data_in_leaf": "min_rows", "lambdarank_norm": "norm",
-    "lambdarank_normalization": "norm", "lambdarank_score_normalization": "norm",
-    "seed": "seed", "random_state": "seed", "num_threads": "threads", "nthread": "threads",
-}  # fmt: skip
 
 
 def train(
@@ -55,109 +50,138 @@ def train(
     threads: int | None = None,
     params: Mapping[str, Any] | None = None,
     name: str | None = None,
-    each: Callable[[int], None] | None = None,
+    each: EachTree | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Ranker:
-    """A ranker that maximises DCG, Eq. (5), where a click at rank r is worth 1 / p_r, Eq. (6).
+    """Learn a ranker that maximises DCG, where a click at rank r is worth 1 / p_r.
 
-    Without `propensities` every click is worth 1: the biased model. Those with segments are used
-    by segment, or the `pool` of all. `clip` is the largest weight a click may have. A click at a
-    rank without propensity is an error, or `beyond="clip"` takes that of the nearest rank.
-    `norm` tames the pull of pairs that are far apart and of searches with many clicks, as the
-    libraries do by default; it is not the paper's DCG any more, but often ranks better.
+    That is LambdaMART on Eq. (5) with the gains of Eq. (6), loss-unbiased.
 
-    `validation`: another log or matrix, or the share of queries to set apart. With it,
-    `early_stopping` ends after so many trees without a better DCG there, weighted alike.
-    `params` go to the library as they are; those that make the method are refused.
+    Parameters
+    ----------
+    data : the results shown, clicked or not. Only searches with a click and two results or more
+        teach something; the others are left out.
+    propensities : those of `estimate`, or their file. Without them every click is worth 1: the
+        biased model. Those with segments are used by segment.
+    features, categorical : how to read a log, as in `read_matrix`; a Matrix has its own.
+    trees : how many.
+    learning_rate : what each tree's scores are multiplied by.
+    leaves : of a tree, at most.
+    min_rows : in a leaf, at least (LightGBM only).
+    norm : tame the pull of pairs that are far apart and of searches with many clicks, as the
+        libraries do by default; it is not the paper's DCG any more, but often ranks better.
+    clip : the largest weight that a click may have.
+    beyond : a click at a rank without propensity is an error, or "clip" takes the propensity of
+        the nearest rank.
+    pool : use one curve for all, though the propensities have segments.
+    validation : another log or matrix, or the share of queries to set apart.
+    early_stopping : end after so many trees without a better DCG, weighted alike, on `validation`.
+    backend : whose trees, "lightgbm" or "xgboost".
+    seed : of all that is random.
+    threads : of the library; None: all cores.
+    params : go to the library as they are; those that make the method are refused.
+    name : of the ranker; by default "biased" or "unbiased".
+    each : called with the number of each tree, from 1, when it is grown.
+    say : called with remarks.
 
-    `features` and `categorical` tell how to read a log; a Matrix has its own. `each` is called
-    after each tree, `say` with remarks.
+    Returns
+    -------
+    Ranker
+        The model, with the options, the rows and the propensities it comes from.
+
+    Raises
+    ------
+    BadLog
+        If no search has a click and something to compare it with.
+    NotIdentified
+        If a click is at a rank, or in a segment, that the propensities say nothing about.
     """
-    settings = _settings(trees, learning_rate, leaves, min_rows, early_stopping, seed, threads,
-                         norm, params)  # fmt: skip
+    settings = Settings(
+        trees=trees,
+        learning_rate=learning_rate,
+        leaves=leaves,
+        min_rows=min_rows,
+        early_stopping=early_stopping,
+        seed=seed,
+        threads=threads,
+        norm=norm,
+        params=dict(params or {}),
+    )
     if backend not in BACKENDS:
         raise BadOption(
-            f"No backend {backend!r}.{did_you_mean(backend, BACKENDS)} There are "
-            f"{' and '.join(BACKENDS)}."
+            f"No backend {backend!r}.{did_you_mean(backend, BACKENDS.names)} There are "
+            f"{' and '.join(BACKENDS.names)}."
         )
     if early_stopping is not None and validation is None:
         raise BadOption(
             "early_stopping needs queries to judge by: give validation= a share, such as 0.1, or "
             "another log."
         )
-    curve = as_propensities(propensities)
-    told = say or (lambda _: None)
-    whole = rows_to_learn(data, features, categorical, told)
-    kept, apart = _validation(whole, validation, seed, told)
+    weighting = Weighting(as_propensities(propensities), clip, beyond, pool)
+    say = say or (lambda _: None)
+    whole = rows_to_learn(data, features, categorical, say)
+    kept, apart = _validation(whole, validation, seed, say)
     # Results with equal scores keep the order of the rows: the order in which they were shown
     # would let the ranks back in.
-    kept, apart = kept.shuffled(seed), apart.shuffled(seed) if apart else None
-    weighed = weigh(kept, curve, clip=clip, beyond=beyond, pool=pool)
-    learnt = Lists(kept, weighed.gain)
-    judged = None
-    if apart is not None:
-        judged = Lists(apart, weigh(apart, curve, clip=clip, beyond=beyond, pool=pool).gain)
-    _tell(told, kept, weighed.to_dict(), curve)
-    _tell_time(told, learnt, trees)
-    grow = grow_lightgbm if backend == "lightgbm" else grow_xgboost
-    grown = grow(learnt, judged, settings, each)
+    learnt, gains = weighting.weigh(kept.shuffled(seed))
+    judged = weighting.weigh(apart.shuffled(seed))[0] if apart else None
+    curve = weighting.propensities
+    _say_clicks(say, kept, gains, weighted=curve is not None)
+    _say_time(say, learnt, trees)
+    grown = BACKENDS.get(backend).grow(learnt, judged, settings, each)
     return Ranker(
         name=name or ("biased" if curve is None else "unbiased"),
         backend=backend,
         text=grown.text,
         features=kept.features,
         options={
-            "trees": trees, "learning_rate": learning_rate, "leaves": leaves,
-            "min_rows": min_rows, "norm": norm, "clip": clip, "beyond": beyond, "pool": pool,
-            "early_stopping": early_stopping, "backend": backend, "seed": seed,
-            "params": dict(params or {}), "version": __version__,
+            "trees": trees,
+            "learning_rate": learning_rate,
+            "leaves": leaves,
+            "min_rows": min_rows,
+            "norm": norm,
+            "clip": clip,
+            "beyond": beyond,
+            "pool": pool,
+            "early_stopping": early_stopping,
+            "backend": backend,
+            "seed": seed,
+            "params": dict(params or {}),
+            "version": __version__,
         },
-        gains=weighed.to_dict(),
+        gains=gains.to_dict(),
         training=whole.describe() | {"queries": kept.n_queries, "clicks": kept.n_clicks},
         propensities=fingerprint(curve) if curve else None,
         queries=sketch(whole.query_keys),
         trees=grown.trees,
         history=grown.history,
-    )  # fmt: skip
-
-
-def _settings(
-    trees: int,
-    learning_rate: float,
-    leaves: int,
-    min_rows: int,
-    early_stopping: int | None,
-    seed: int,
-    threads: int | None,
-    norm: bool,
-    params: Mapping[str, Any] | None,
-) -> Settings:
-    whole = {"trees": (trees, 1), "leaves": (leaves, 2), "min_rows": (min_rows, 0),
-             "early_stopping": (early_stopping, 1)}  # fmt: skip
-    for name, (value, least) in whole.items():
-        if value is not None and (not isinstance(value, int) or value < least):
-            raise BadOption(f"{name} must be a whole number of {least} or more, not {value!r}.")
-    if not 0 < learning_rate <= 1:
-        raise BadOption(f"learning_rate must be above 0 and at most 1, not {learning_rate}.")
-    if not 0 <= seed < 2**31:
-        raise BadOption(f"seed must be from 0 to {2**31 - 1}, not {seed}.")
-    for name in params or {}:
-        if name in FIXED:
-            raise BadOption(
-                f"params may not set {name!r}: it is what makes gains count by propensity."
-            )
-        if name in OWN:
-            raise BadOption(f"Set {OWN[name]}= rather than {name!r} in params.")
-    return Settings(
-        trees, learning_rate, leaves, min_rows, early_stopping, seed, threads or 0, norm,
-        params or {},
-    )  # fmt: skip
+    )
 
 
 def rows_to_learn(
-    data: Log | Matrix, features: Wanted, categorical: Any, say: Callable[[str], None]
+    data: Log | Matrix,
+    features: Wanted,
+    categorical: str | Sequence[str],
+    say: Callable[[str], None],
 ) -> Matrix:
-    """The searches that teach something: with a click and something to compare it with."""
+    """The searches that teach something: with a click and something to compare it with.
+
+    Parameters
+    ----------
+    data : a log, which is read, or a matrix.
+    features, categorical : how to read a log, as in `read_matrix`; a matrix has its own.
+    say : called with what there is to remark about the rows.
+
+    Returns
+    -------
+    Matrix
+        Rows of searches with a click and two results or more.
+
+    Raises
+    ------
+    BadLog
+        If there is no such search.
+    """
     if isinstance(data, Log):
         matrix = read_matrix(
             data, features=features, categorical=categorical, searches="clicked", say=say
@@ -191,6 +215,7 @@ def rows_to_learn(
 def _validation(
     matrix: Matrix, validation: Log | Matrix | float | None, seed: int, say: Callable[[str], None]
 ) -> tuple[Matrix, Matrix | None]:
+    """The rows to learn from, and those to validate on."""
     if validation is None:
         return matrix, None
     if isinstance(validation, float | int):
@@ -205,29 +230,29 @@ def _validation(
     return matrix, apart
 
 
-def _tell(
-    say: Callable[[str], None], matrix: Matrix, gains: Mapping[str, Any], p: Propensities | None
+def _say_clicks(
+    say: Callable[[str], None], matrix: Matrix, gains: Gains, *, weighted: bool
 ) -> None:
     say(
         f"Learning from {matrix.n_clicks:,} clicks in {matrix.n_searches:,} searches of "
         f"{matrix.n_queries:,} queries, {len(matrix):,} rows."
     )
-    if p is None:
+    if not weighted:
         return
     say(
-        f"Weighted by 1 / propensity (at most {gains['largest']:.3g}), they are worth "
-        f"{gains['effective']:,.0f} equal ones."
+        f"Weighted by 1 / propensity (at most {gains.largest:.3g}), they are worth "
+        f"{gains.effective:,.0f} equal ones."
     )
-    if gains["clipped"]:
-        say(f"{gains['clipped']:,} clicks were clipped to that weight.")
-    if gains["borrowed"]:
+    if gains.clipped:
+        say(f"{gains.clipped:,} clicks were clipped to that weight.")
+    if gains.borrowed:
         say(
-            f"{gains['borrowed']:,} clicks are at ranks without propensity and took that of the "
+            f"{gains.borrowed:,} clicks are at ranks without propensity and took that of the "
             "nearest rank."
         )
 
 
-def _tell_time(say: Callable[[str], None], lists: Lists, trees: int) -> None:
+def _say_time(say: Callable[[str], None], lists: Lists, trees: int) -> None:
     """Each tree compares every result of a search with every other."""
     pairs = float((lists.sizes.astype(float) ** 2).sum()) / 2
     minutes = trees * pairs / PAIRS_A_SECOND / 60
