@@ -1,6 +1,9 @@
 """Rankers learnt from clicks that are worth 1 / propensity each, and a fair judge of them.
 
-gains.py      what a click is worth, Eq. (6), loss-unbiased
-training.py   Matrix -> Ranker
-evaluation.py Rankers, Matrix -> Comparison
+matrix          results shown as rows of numbers; matrix_reading reads them from a log
+gains           what a click is worth, Eq. (6), loss-unbiased
+training        Matrix -> Ranker; backends has the libraries that grow the trees
+ranker          the trained model and its file
+exporting       the same rows and gains as files, for other tools
+evaluation      Rankers, Matrix -> Comparison, with auc and measures
 """

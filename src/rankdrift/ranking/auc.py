@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdrift.core.errors import BadOption
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Floats, Indices, SmallInts
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,10 @@ class Sorted:
     how many of `others` score less than each clicked row, and how many no more.
     """
 
-    clicked: NDArray[np.intp]
-    others: NDArray[np.intp]
-    below: NDArray[np.intp]
-    upto: NDArray[np.intp]
+    clicked: Indices
+    others: Indices
+    below: Indices
+    upto: Indices
 
     def auc(self, weight: NDArray[Any]) -> Floats:
         """(B,) from weights (N, B) of rows: the weight of pairs of a clicked row and another in
@@ -42,6 +42,7 @@ class Sorted:
 
 
 def sort(score: ArrayLike, click: ArrayLike) -> Sorted:
+    """Rows of scores (N,) and clicks (N,), ready for the AUC of many samples."""
     scores, clicks = np.asarray(score, dtype=float), np.asarray(click, dtype=bool)
     clicked, others = np.flatnonzero(clicks), np.flatnonzero(~clicks)
     others = others[np.argsort(scores[others], kind="stable")]
@@ -68,7 +69,7 @@ def auc(score: ArrayLike, click: ArrayLike, weight: ArrayLike | None = None) -> 
     return float(sort(scores, clicks).auc(weights[:, None])[0])
 
 
-def draw(n: int, samples: int, rng: np.random.Generator) -> NDArray[np.int32]:
+def draw(n: int, samples: int, rng: np.random.Generator) -> SmallInts:
     """(n, samples): how often each of n things is in a sample of n drawn with replacement."""
     drawn = rng.integers(0, n, (samples, n), dtype=np.int64)
     drawn += n * np.arange(samples)[:, None]
@@ -76,7 +77,7 @@ def draw(n: int, samples: int, rng: np.random.Generator) -> NDArray[np.int32]:
     return np.ascontiguousarray(counts.T, dtype=np.int32)
 
 
-def _sums(weight: NDArray[Any]) -> Any:
+def _sums(weight: NDArray[Any]) -> type[np.float64 | np.int32 | np.int64]:
     """A type that holds every sum of these weights; the smaller, the faster."""
     if weight.dtype.kind not in "iu":
         return np.float64

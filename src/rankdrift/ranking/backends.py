@@ -458,12 +458,12 @@ def plain_names(features: Sequence[Feature]) -> list[str]:
 
 
 def category_places(features: Sequence[Feature]) -> list[int]:
-    """Which of the features are categories, counted from 0: as LightGBM is told."""
+    """Which of the features are categories, counted from 0: as LightGBM takes it."""
     return [place for place, feature in enumerate(features) if feature.is_category]
 
 
 def xgboost_types(features: Sequence[Feature]) -> list[str]:
-    """Which of the features are categories: as XGBoost is told."""
+    """Which of the features are categories: as XGBoost takes it."""
     return ["c" if feature.is_category else "q" for feature in features]
 
 

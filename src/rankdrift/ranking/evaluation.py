@@ -9,19 +9,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from rankdrift.core.errors import BadLog, BadOption, did_you_mean
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Bools, Floats, Indices
 from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.auc import Sorted, draw, sort
 from rankdrift.ranking.comparison import AtRank, Comparison, Improvement, Measure
 from rankdrift.ranking.gains import Beyond, as_propensities, fingerprint, weigh
-from rankdrift.ranking.matrix import Matrix
+from rankdrift.ranking.matrix import Feature, Matrix
 from rankdrift.ranking.matrix_reading import read_matrix
 from rankdrift.ranking.measures import Sums, measures
 from rankdrift.ranking.ranker import Ranker, shared_queries
@@ -32,7 +31,9 @@ CHUNK = 64
 # Fewer samples with a value than this, and there is no spread to speak of.
 ENOUGH = 20
 
-Models = Ranker | Sequence[Ranker] | Mapping[str, Any]
+Models = Ranker | Sequence[Ranker] | Mapping[str, Ranker | ArrayLike]
+"""One ranker, several, or by name; a value may also be an array of scores, one a row."""
+Named = Mapping[str, Ranker | ArrayLike]
 
 
 def evaluate(
@@ -50,15 +51,37 @@ def evaluate(
     seed: int = 0,
     say: Callable[[str], None] | None = None,
 ) -> Comparison:
-    """AUC of each model among results shown at one rank, for each of `ranks`, and how much better
-    each is than each `baseline` (by default the first model).
+    """Judge rankers among results shown at the same rank: who tells the clicked ones?
 
-    `rankers`: one, several, or by name; a value may also be an array of scores, one a row of a
-    Matrix. Improvements are relative, with mean and deviation over `bootstrap` samples of
+    That is the AUC of each model at each of `ranks`, and how much better each is than each
+    `baseline`. Improvements are relative, with mean and standard deviation over samples of
     queries, the same samples for all models, and a two-sided p-value.
 
-    With `propensities`, DCG, MRR and mean rank of clicks, each weighted by 1 / p, too; with a
-    column of true `relevance` (or a Matrix that has it), true DCG and NDCG.
+    Parameters
+    ----------
+    rankers : one, several, or by name; a value may also be an array of scores, one a row of a
+        Matrix.
+    data : results shown that the rankers did not learn from, best on later days.
+    ranks : to judge at.
+    bootstrap : samples of queries.
+    baseline : the models to improve on; by default the first.
+    propensities : with them there are DCG, MRR and mean rank of clicks, each weighted by 1 / p,
+        too.
+    clip, beyond, pool : as in `train`, for the weights.
+    relevance : a column of true relevance: with it (or a Matrix that has it), there are true DCG
+        and NDCG too.
+    seed : of the samples.
+    say : called with remarks.
+
+    Returns
+    -------
+    Comparison
+        By rank, over all ranks and by every measure.
+
+    Raises
+    ------
+    BadLog
+        If nothing was clicked.
     """
     models = _named(rankers)
     baselines = _baselines(models, baseline)
@@ -93,9 +116,10 @@ def evaluate(
     gaps = {rank: _gap(matrix.click[rows], rank) for rank, rows in places.items()}
     order = {
         (rank, name): sort(score[places[rank]], matrix.click[places[rank]])
-        for rank in wanted if not gaps[rank]
+        for rank in wanted
+        if not gaps[rank]
         for name, score in scores.items()
-    }  # fmt: skip
+    }
     sums = {name: measures(matrix, score, gains, seed) for name, score in scores.items()}
     samples = _samples(matrix, places, order, sums, bootstrap, seed)
     at_rank = tuple(
@@ -129,12 +153,13 @@ def evaluate(
 # -- what was asked for ----------------------------------------------------------------------------
 
 
-def _named(rankers: Models) -> dict[str, Any]:
+def _named(rankers: Models) -> dict[str, Ranker | ArrayLike]:
+    """By name; a number tells equal names apart."""
+    models: dict[str, Ranker | ArrayLike] = {}
     if isinstance(rankers, Mapping):
-        models = dict(rankers)
+        models.update(rankers)
     else:
         several = [rankers] if isinstance(rankers, Ranker) else list(rankers)
-        models = {}
         for ranker in several:
             if not isinstance(ranker, Ranker):
                 raise BadOption(
@@ -150,7 +175,7 @@ def _named(rankers: Models) -> dict[str, Any]:
     return models
 
 
-def _baselines(models: Mapping[str, Any], baseline: str | Sequence[str] | None) -> tuple[str, ...]:
+def _baselines(models: Named, baseline: str | Sequence[str] | None) -> tuple[str, ...]:
     if baseline is None:
         return (next(iter(models)),) if len(models) > 1 else ()
     names = (baseline,) if isinstance(baseline, str) else tuple(baseline)
@@ -171,7 +196,7 @@ def _ranks(ranks: Sequence[int]) -> tuple[int, ...]:
 
 
 def _rows(
-    models: Mapping[str, Any],
+    models: Named,
     data: Log | Matrix,
     relevance: str | None,
     ranks: tuple[int, ...] | None,
@@ -186,17 +211,18 @@ def _rows(
         return data
     if not isinstance(data, Log):
         raise BadOption(f"Cannot judge on a {type(data).__name__}: give a Log or a Matrix.")
+    features: dict[str, Feature] = {}
     for name, model in models.items():
         if not isinstance(model, Ranker):
             raise BadOption(f"Scores of {name!r} need a Matrix, whose rows they go with.")
-    features = {f.name: f for model in models.values() for f in model.features}
+        features |= {feature.name: feature for feature in model.features}
     words = [f.name for f in features.values() if f.is_category]
     return read_matrix(
         data, features=list(features), categorical=words, relevance=relevance, ranks=ranks, say=say
     )
 
 
-def _score(name: str, model: Any, matrix: Matrix) -> Floats:
+def _score(name: str, model: Ranker | ArrayLike, matrix: Matrix) -> Floats:
     if isinstance(model, Ranker):
         return model.predict(matrix)
     score = np.asarray(model, dtype=float)
@@ -208,7 +234,8 @@ def _score(name: str, model: Any, matrix: Matrix) -> Floats:
     return score
 
 
-def _gap(click: NDArray[np.bool_], rank: int) -> str | None:
+def _gap(click: Bools, rank: int) -> str | None:
+    """Why there is no AUC at a rank, if so."""
     if not len(click):
         return f"no result was shown at rank {rank}"
     if not click.any():
@@ -231,7 +258,7 @@ class _Samples:
 
 def _samples(
     matrix: Matrix,
-    places: Mapping[int, NDArray[np.intp]],
+    places: Mapping[int, Indices],
     order: Mapping[tuple[int, str], Sorted],
     sums: Mapping[str, Mapping[str, Sums]],
     bootstrap: int,
@@ -270,10 +297,12 @@ def _improvements(
     with np.errstate(divide="ignore", invalid="ignore"):  # a sample in which the baseline has 0
         return {
             (name, base): found
-            for base in baselines if base in samples
-            for name, values in samples.items() if name != base
+            for base in baselines
+            if base in samples
+            for name, values in samples.items()
+            if name != base
             if (found := _improvement(sign * (values / samples[base] - 1))) is not None
-        }  # fmt: skip
+        }
 
 
 def _improvement(samples: Floats) -> Improvement | None:
@@ -328,7 +357,7 @@ def _measures(
     )
 
 
-def _remarks(models: Mapping[str, Any], matrix: Matrix, curve: Propensities | None) -> list[str]:
+def _remarks(models: Named, matrix: Matrix, curve: Propensities | None) -> list[str]:
     remarks = list(matrix.remarks)
     for name, model in models.items():
         if not isinstance(model, Ranker):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdrift.core.errors import BadOption, did_you_mean
-from rankdrift.core.types import Segment
+from rankdrift.core.types import Bools, Floats, Indices, Ints, Ranks, Segment, SmallInts
 from rankdrift.counts.funnel import Funnel
 
 # More values than this in a text feature, and it is an id rather than a category.
@@ -29,6 +29,7 @@ class Feature:
 
     @property
     def is_category(self) -> bool:
+        """Whether it is words, not a number."""
         return self.categories is not None
 
 
@@ -36,23 +37,37 @@ class Feature:
 class Matrix:
     """N results shown, those of one search together, in an order that never changes.
 
-    x (N, F) float32, missing values NaN, categories as codes from 0; features (F,);
-    rank (N,) from 1; click (N,) bool; query (N,) and search (N,) numbers from 0, where a search is
-    one list of results; query_keys (Q,) a hash of each query that is the same everywhere;
-    segment (N,) index into `segments`; relevance (N,) true relevance or None; doc (N,) or None.
+    `read_matrix` reads one from a log; `Matrix.from_arrays` makes one from what you have.
+
+    Parameters
+    ----------
+    x : (N, F) float32; missing values are NaN, categories codes from 0.
+    features : (F,), what the columns of x are.
+    rank : (N,) from 1, the top.
+    click : (N,) bool.
+    query, search : (N,) numbers from 0; a search is one list of results.
+    query_keys : (Q,) a hash of each query that is the same everywhere.
+    segment : (N,) index into `segments`.
+    segment_columns : what the values of a segment are.
+    segments : the values of each.
+    relevance : (N,) true relevance, or None.
+    doc : (N,), or None.
+    funnel : what became of the log's rows, if there was a log.
+    remarks : what is odd about the rows.
+    source : the log and how it was read.
     """
 
     x: NDArray[np.float32]
     features: tuple[Feature, ...]
-    rank: NDArray[np.int32]
-    click: NDArray[np.bool_]
-    query: NDArray[np.int64]
-    search: NDArray[np.int64]
+    rank: Ranks
+    click: Bools
+    query: Ints
+    search: Ints
     query_keys: NDArray[np.uint64]
-    segment: NDArray[np.int32]
+    segment: SmallInts
     segment_columns: tuple[str, ...] = ()
     segments: tuple[Segment, ...] = ((),)
-    relevance: NDArray[np.float64] | None = None
+    relevance: Floats | None = None
     doc: NDArray[Any] | None = None
     funnel: Funnel | None = None
     remarks: tuple[str, ...] = ()
@@ -63,23 +78,27 @@ class Matrix:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Of the features."""
         return tuple(feature.name for feature in self.features)
 
     @property
-    def starts(self) -> NDArray[np.int64]:
+    def starts(self) -> Ints:
         """(S + 1,): rows starts[s] to starts[s + 1] are those of search s."""
         return np.searchsorted(self.search, np.arange(self.n_searches + 1))
 
     @property
     def n_searches(self) -> int:
+        """How many searches there are."""
         return int(self.search[-1]) + 1 if len(self) else 0
 
     @property
     def n_queries(self) -> int:
+        """How many queries there are."""
         return len(self.query_keys)
 
     @property
     def n_clicks(self) -> int:
+        """How many rows were clicked."""
         return int(self.click.sum())
 
     def take(self, keep: ArrayLike) -> Matrix:
@@ -89,33 +108,32 @@ class Matrix:
             raise BadOption(
                 f"The mask must have one value a row ({len(self):,}), not {mask.shape}."
             )
-        known, query = np.unique(self.query[mask], return_inverse=True)
+        kept = self._at(mask)
+        known, query = np.unique(kept.query, return_inverse=True)
         return replace(
-            self,
-            x=self.x[mask],
-            rank=self.rank[mask],
-            click=self.click[mask],
+            kept,
             query=query.astype(np.int64),
-            search=_from_zero(self.search[mask]),
+            search=_from_zero(kept.search),
             query_keys=self.query_keys[known],
-            segment=self.segment[mask],
-            relevance=None if self.relevance is None else self.relevance[mask],
-            doc=None if self.doc is None else self.doc[mask],
         )
 
     def shuffled(self, seed: int = 0) -> Matrix:
-        """The rows of each search in an order by lot."""
-        lot = np.random.default_rng(seed).random(len(self))
-        order = np.lexsort((lot, self.search))
+        """The rows of each search in random order."""
+        key = np.random.default_rng(seed).random(len(self))
+        return self._at(np.lexsort((key, self.search)))
+
+    def _at(self, rows: Bools | Indices) -> Matrix:
+        """These rows, with the numbers of query and search that they have."""
         return replace(
             self,
-            x=self.x[order],
-            rank=self.rank[order],
-            click=self.click[order],
-            query=self.query[order],
-            segment=self.segment[order],
-            relevance=None if self.relevance is None else self.relevance[order],
-            doc=None if self.doc is None else self.doc[order],
+            x=self.x[rows],
+            rank=self.rank[rows],
+            click=self.click[rows],
+            query=self.query[rows],
+            search=self.search[rows],
+            segment=self.segment[rows],
+            relevance=None if self.relevance is None else self.relevance[rows],
+            doc=None if self.doc is None else self.doc[rows],
         )
 
     def only_clicked(self) -> Matrix:
@@ -173,21 +191,19 @@ class Matrix:
         remarks = self.remarks
         if unseen:
             remarks += (f"Values that the model never saw count as missing: {', '.join(unseen)}.",)
-        return replace(
-            self, x=np.stack(columns, axis=1) if columns else self.x[:, :0],
-            features=tuple(wanted), remarks=remarks,
-        )  # fmt: skip
+        x = np.stack(columns, axis=1) if columns else self.x[:, :0]
+        return replace(self, x=x, features=tuple(wanted), remarks=remarks)
 
     def fingerprint(self) -> str:
         """Changes when anything in the rows does."""
         digest = hashlib.sha256("\0".join(self.names).encode())
-        for array in (self.x, self.rank, self.click, self.query_keys[self.query], self.search,
-                      self.segment):  # fmt: skip
+        query = self.query_keys[self.query]
+        for array in (self.x, self.rank, self.click, query, self.search, self.segment):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()[:16]
 
     def describe(self) -> dict[str, Any]:
-        """In few plain values."""
+        """What the rows are, in few plain values."""
         return {
             "rows": len(self),
             "searches": self.n_searches,
@@ -219,20 +235,34 @@ class Matrix:
         doc: ArrayLike | None = None,
         names: Sequence[str] | None = None,
     ) -> Matrix:
-        """A matrix from what you have: a 2-D array, or a pandas or Polars frame of features.
+        """A matrix from what you have in memory.
 
-        Rows of a search must be together; without `search`, all rows of a query are one list.
-        Columns of text become categories.
+        Parameters
+        ----------
+        x : features, a row each: a 2-D array, or a pandas or Polars frame. Columns of text become
+            categories.
+        rank, click, query : one value a row: whole numbers from 1; 0 or 1; anything.
+        search : which list of results a row belongs to. Rows of a search must be together. Without
+            it, all rows of a query are one list.
+        segment, segment_column : a value a row, and what it is called.
+        relevance : the true relevance of each row, 0 or more.
+        doc : the result shown.
+        names : of the features; of a frame, those of its columns to use.
         """
-        columns, given = _columns(x, names)
+        columns, labels = _columns(x, names)
         ranks = np.asarray(rank)
         n = len(ranks)
-        told = {"x": len(columns[0]) if columns else n, "click": len(np.asarray(click))}
-        for name, value in (("query", query), ("search", search), ("segment", segment),
-                            ("relevance", relevance), ("doc", doc)):  # fmt: skip
-            if value is not None:
-                told[name] = len(np.asarray(value))
-        odd = [f"{name} has {length:,}" for name, length in told.items() if length != n]
+        given = {
+            "click": click,
+            "query": query,
+            "search": search,
+            "segment": segment,
+            "relevance": relevance,
+            "doc": doc,
+        }
+        lengths = {"x": len(columns[0]) if columns else n}
+        lengths |= {name: len(np.asarray(v)) for name, v in given.items() if v is not None}
+        odd = [f"{name} has {length:,}" for name, length in lengths.items() if length != n]
         if odd:
             raise BadOption(
                 f"rank has {n:,} rows, but {', '.join(odd)}. They must be equally long."
@@ -252,8 +282,8 @@ class Matrix:
         if relevance is not None and not (np.asarray(relevance, float) >= 0).all():
             raise BadOption("relevance must be 0 or more in every row, and never missing.")
         queries, query_id = np.unique(_plain(query), return_inverse=True)
-        labels, segment_id = _segments(segment, n)
-        read = [_feature(name, column) for name, column in zip(given, columns, strict=True)]
+        segments, segment_id = _segments(segment, n)
+        read = [_feature(name, column) for name, column in zip(labels, columns, strict=True)]
         return cls(
             x=np.stack([values for _, values in read], axis=1) if read else np.empty((n, 0), "f4"),
             features=tuple(feature for feature, _ in read),
@@ -264,7 +294,7 @@ class Matrix:
             query_keys=np.array([key_of(str(q)) for q in queries], np.uint64),
             segment=segment_id,
             segment_columns=(segment_column,) if segment is not None else (),
-            segments=labels,
+            segments=segments,
             relevance=None if relevance is None else np.asarray(relevance, float),
             doc=None if doc is None else np.asarray(doc),
         )
@@ -314,6 +344,7 @@ def _feature(name: str, column: NDArray[Any]) -> tuple[Feature, NDArray[np.float
 
 
 def refuse_ids(name: str, values: int) -> None:
+    """BadOption if a text feature has so many values that they are not categories."""
     if values > MOST_CATEGORIES:
         raise BadOption(
             f"The text feature {name!r} has more than {MOST_CATEGORIES:,} different values, which "
@@ -328,21 +359,22 @@ def _plain(values: ArrayLike) -> NDArray[Any]:
     return found.astype(str) if found.dtype.kind == "O" else found
 
 
-def _segments(segment: ArrayLike | None, n: int) -> tuple[tuple[Segment, ...], NDArray[np.int32]]:
+def _segments(segment: ArrayLike | None, n: int) -> tuple[tuple[Segment, ...], SmallInts]:
     if segment is None:
         return ((),), np.zeros(n, np.int32)
     labels, index = np.unique(_plain(segment).astype(str), return_inverse=True)
     return tuple((str(label),) for label in labels), index.astype(np.int32)
 
 
-def _from_zero(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+def _from_zero(ids: NDArray[Any]) -> Ints:
     """Ascending numbers without gaps, in the order they come."""
     if not len(ids):
         return ids
     return np.concatenate([[0], np.cumsum(ids[1:] != ids[:-1])]).astype(np.int64)
 
 
-def _together(search: NDArray[Any]) -> NDArray[np.int64]:
+def _together(search: NDArray[Any]) -> Ints:
+    """Numbers of searches, whose rows must be together."""
     runs = _from_zero(search)
     if len(np.unique(search)) != runs[-1] + 1:
         raise BadOption(

@@ -1,9 +1,11 @@
 """Log -> Matrix: the one place where Python sees rows, so it says first how many there are."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -27,12 +29,17 @@ from rankdrift.log.sql.plan import (
     Planner,
     Step,
 )
-from rankdrift.ranking.matrix import Feature, Matrix
-from rankdrift.ranking.matrix_landing import MatrixReader, as_number
+from rankdrift.ranking.matrix import LARGEST, MOST_CATEGORIES, Feature, Matrix, refuse_ids
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 Wanted = str | Feature | Sequence[str | Feature]
+"""Features to read: names of columns, patterns, or those of a model."""
+Searches = Literal["all", "clicked"]
+"""Which searches to read: all, or those with a click."""
 NUMBERS = ("int", "float", "bool")
-# What a row costs besides its features, and how often features are held while they are sorted.
+# What a row costs besides its features, and the copies of features while they are sorted.
 ROW_BYTES, COPIES = 120, 3
 
 
@@ -43,25 +50,43 @@ def read_matrix(
     categorical: str | Sequence[str] = (),
     relevance: str | None = None,
     docs: bool = False,
-    searches: Literal["all", "clicked"] = "all",
+    searches: Searches = "all",
     ranks: Sequence[int] | None = None,
     progress: Progress | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Matrix:
-    """The results shown in a log, a row each, with their features.
+    """Read the results shown in a log, a row each, with their features.
 
-    `features`: names of columns or patterns (`f_*`), or those of a model. Numbers and booleans
-    are numbers; text is a category, unless all of it is numbers and it is not among
-    `categorical`; NULL, blank, NaN and infinity are missing. `relevance`: a column with the true
-    relevance. `docs`: keep the docs too. `searches`: "clicked" leaves out searches without a
-    click. `ranks`: only results shown at these. `say` is told how much memory that takes before
-    any is taken.
+    Without a column of searches, the rows of one query on one day (and time, and segment) are
+    dealt into lists that have each rank once.
 
-    Rows are dropped for the reasons of a harvest, and counted in `Matrix.funnel`. Without a
-    column of searches, the rows of one query on one day (and time, and segment) are dealt into
-    lists that have each rank once.
+    Parameters
+    ----------
+    log : what `read_log` returns.
+    features : names of columns or patterns (`f_*`), or those of a model. Numbers and booleans are
+        numbers; text is a category, unless all of it is numbers and it is not among
+        `categorical`; NULL, blank, NaN and infinity are missing.
+    categorical : names or patterns of features that are words, though they look like numbers.
+    relevance : a column with the true relevance.
+    docs : keep the docs too.
+    searches : "clicked" leaves out searches without a click.
+    ranks : only results shown at these.
+    progress : called with what is being done and the share of it that is.
+    say : called with how much memory that takes, before any is taken.
+
+    Returns
+    -------
+    Matrix
+        Its `funnel` counts the rows dropped, for the reasons of a harvest.
+
+    Raises
+    ------
+    MissingColumns
+        If no column matches a feature.
+    BadLog
+        If no row can be used, or ranks count from 0.
     """
-    if searches not in ("all", "clicked"):
+    if searches not in get_args(Searches):
         raise BadOption(f"searches must be 'all' or 'clicked', not {searches!r}.")
     wanted = _resolve(log, features, relevance)
     probe(log)
@@ -76,20 +101,21 @@ def read_matrix(
             )
     plan = _plan(log, planner, wanted, as_words, relevance, docs, ranks)
     connection = log.engine.run(plan, progress)
-    found = MatrixReader(connection, log, wanted, as_words)
+    reader = MatrixReader(connection, log, wanted, as_words)
     try:
-        arrays = found.fetch(relevance is not None, docs, searches == "clicked")
+        arrays = reader.fetch(relevance is not None, docs, searches == "clicked")
     finally:
         connection.execute(f"DROP TABLE IF EXISTS {RESULT_TABLE}")
     if not len(arrays["rank"]):
         _refuse_empty(funnel.used.rows, ranks, searches == "clicked")
-    return _matrix(log, found, arrays, funnel)
+    return _matrix(log, reader, arrays, funnel)
 
 
 # -- which columns ---------------------------------------------------------------------------------
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: Wanted) -> list[Any]:
+    """One name as a list of one."""
     return [value] if isinstance(value, str | Feature) else list(value)
 
 
@@ -150,6 +176,11 @@ def _feature_sql(column: Column, d: Dialect, layout: Layout, as_words: bool) -> 
     if as_words:
         return values.as_text(values.key(sql, kind, d), kind, d)
     return as_number(f"CAST({sql} AS {d.double})")
+
+
+def as_number(sql: str) -> str:
+    """A double as a 32-bit number; NULL where it is none, NaN or infinite."""
+    return f"CASE WHEN abs({sql}) <= {LARGEST} THEN CAST({sql} AS FLOAT) END"
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -261,6 +292,129 @@ def _plan(
     return Plan((*steps, Step(RESULT, select)))
 
 
+class MatrixReader:
+    """The rows of a plan's result, a table in DuckDB whatever the log's engine: categories get
+    codes, queries and searches numbers, and rows the order that they keep.
+
+    features: those found, in the order asked for; unseen: features with values that the model
+    asking for them never saw.
+    """
+
+    def __init__(
+        self,
+        connection: DuckDBPyConnection,
+        log: Log,
+        wanted: Mapping[str, Feature | None],
+        as_words: set[str],
+    ) -> None:
+        self._con, self._log, self._planner = connection, log, log.planner()
+        self.features: list[Feature] = []
+        self._sql: list[str] = []
+        self.unseen: list[str] = []
+        columns = connection.execute(f"FROM pragma_table_info('{RESULT_TABLE}')").fetchall()
+        types = {name: type_ for _, name, type_, *_ in columns}
+        for i, (name, asked) in enumerate(wanted.items()):
+            column = f"c{i + 1}"
+            if types[column] == "FLOAT" and (asked is None or not asked.is_category):
+                self._add(Feature(name), column)
+            else:
+                self._add_words(name, column, asked, name in as_words)
+
+    def _add(self, feature: Feature, sql: str) -> None:
+        self.features.append(feature)
+        self._sql.append(f"coalesce({sql}, 'nan'::FLOAT)")
+
+    def _add_words(self, name: str, column: str, asked: Feature | None, as_words: bool) -> None:
+        text = f"nullif({column}, '')"
+        [(there, numbers)] = self._con.execute(
+            f"SELECT count({text}), count(TRY_CAST({text} AS DOUBLE)) FROM {RESULT_TABLE}"
+        ).fetchall()
+        if (asked is None and not as_words and there == numbers) or (
+            asked is not None and not asked.is_category
+        ):
+            if numbers < there:
+                raise BadOption(
+                    f"The feature {name!r} was a number when the model was trained, but "
+                    f"{there - numbers:,} of {there:,} values here are not."
+                )
+            self._add(Feature(name), as_number(f"TRY_CAST({text} AS DOUBLE)"))
+            return
+        if asked is not None:
+            values = list(asked.categories or ())
+        else:
+            found = self._con.execute(
+                f"SELECT DISTINCT {text} AS v FROM {RESULT_TABLE} WHERE v IS NOT NULL ORDER BY v"
+                f" LIMIT {MOST_CATEGORIES + 1}"
+            ).fetchall()
+            values = [v for (v,) in found]
+            refuse_ids(name, len(values))
+        kind = f"rd_plan.words_{column}"
+        self._con.execute(
+            "CREATE OR REPLACE TEMP TABLE rd_words AS SELECT unnest($1::VARCHAR[]) AS v,"
+            " generate_subscripts($1::VARCHAR[], 1) AS i",
+            [values],
+        )
+        self._con.execute(f"DROP TYPE IF EXISTS {kind}")
+        self._con.execute(f"CREATE TYPE {kind} AS ENUM (SELECT v FROM rd_words ORDER BY i)")
+        code = f"enum_code(TRY_CAST({text} AS {kind}))"
+        if asked is not None:
+            [(lost,)] = self._con.execute(
+                f"SELECT count({text}) - count({code}) FROM {RESULT_TABLE}"
+            ).fetchall()
+            if lost:
+                self.unseen.append(f"{name} ({lost:,} rows)")
+        self._add(Feature(name, tuple(values)), f"CAST({code} AS FLOAT)")
+
+    def fetch(self, relevance: bool, docs: bool, clicked: bool) -> dict[str, Any]:
+        """Arrays (N,) by column: q, s and g, the numbers of query, search and segment; rank, click,
+        k, a hash of the query, relevance and doc if asked for, x0, x1 …; and `segments`, a list of
+        their values. `clicked`: only searches with a click."""
+        p, roles = self._planner, self._log.roles
+        queries = ", ".join(p.queries)
+        listed = self._log.layout.row_is_search and not roles.search
+        apart = [*p.segments, *(["day"] if roles.day else []), *(["seconds"] if roles.time else [])]
+        apart += ["list"] if listed else []
+        search = "search" if roles.search else "NULL"
+        # Rows without a search's name are dealt into lists that have each rank once.
+        dealt = (
+            f"CASE WHEN {search} IS NULL THEN row_number() OVER (PARTITION BY {search}, "
+            f"{', '.join([queries, *apart])}, rank"
+            f" ORDER BY doc, click, hash({', '.join(self._sql)})) END"
+        )
+        marks = [f"CASE WHEN {search} IS NULL THEN {name} END" for name in apart]
+        if roles.search:
+            marks.insert(0, "search")
+        values = ", ".join(f"{sql} AS x{i}" for i, sql in enumerate(self._sql))
+        texts = [f"coalesce({q}, '~')" for q in p.queries]
+        joined = ", '|', ".join(texts)
+        text = texts[0] if len(texts) == 1 else f"concat({joined})"
+        segments = ", ".join(p.segments)
+        extra = (", TRY_CAST(relevance AS DOUBLE) AS relevance" if relevance else "") + (
+            ", doc" if docs else ""
+        )
+        kept = " QUALIFY max(click) OVER (PARTITION BY s) = 1" if clicked else ""
+        sql = (
+            f"WITH dealt AS (SELECT *, {dealt} AS copy FROM {RESULT_TABLE}),\n"
+            f"numbered AS (SELECT *, dense_rank() OVER (ORDER BY {queries}) AS q,"
+            f" dense_rank() OVER (ORDER BY {', '.join([queries, *marks, 'copy'])}) AS s,"
+            + (f" dense_rank() OVER (ORDER BY {segments}) AS g" if segments else " 1 AS g")
+            + " FROM dealt)\n"
+            f"SELECT q, s, g, CAST(rank AS INTEGER) AS rank, CAST(click AS BOOLEAN) AS click,"
+            f" CAST('0x' || substr(md5({text}), 1, 16) AS UBIGINT) AS k{extra}, {values}\n"
+            f"FROM numbered{kept} ORDER BY s, rank, numbered.doc, click,"
+            f" hash({', '.join(self._sql)})"
+        )
+        found: dict[str, Any] = self._con.execute(sql).fetchnumpy()
+        found["segments"] = (
+            self._con.execute(
+                f"SELECT DISTINCT {segments} FROM {RESULT_TABLE} ORDER BY ALL"
+            ).fetchall()
+            if segments
+            else [()]
+        )
+        return found
+
+
 def _refuse_empty(rows: int, ranks: Sequence[int] | None, clicked: bool) -> None:
     those = "" if ranks is None else f" at rank {', '.join(map(str, ranks))}"
     if clicked:
@@ -273,17 +427,17 @@ def _refuse_empty(rows: int, ranks: Sequence[int] | None, clicked: bool) -> None
     )
 
 
-def _matrix(log: Log, landed: MatrixReader, found: dict[str, Any], funnel: Funnel) -> Matrix:
+def _matrix(log: Log, reader: MatrixReader, found: dict[str, Any], funnel: Funnel) -> Matrix:
     n = len(found["rank"])
     remarks: tuple[str, ...] = ()
-    x = np.empty((n, len(landed.features)), np.float32)
+    x = np.empty((n, len(reader.features)), np.float32)
     for i in range(x.shape[1]):
         x[:, i] = np.ma.filled(found.pop(f"x{i}"), np.nan)
     _, first, query = np.unique(found["q"], return_index=True, return_inverse=True)
     _, search = np.unique(found["s"], return_inverse=True)
     constant = [
         feature.name
-        for i, feature in enumerate(landed.features)
+        for i, feature in enumerate(reader.features)
         if np.isnan(x[:, i]).all() or (x[:, i] == x[0, i]).all()
     ]
     if constant:
@@ -291,9 +445,9 @@ def _matrix(log: Log, landed: MatrixReader, found: dict[str, Any], funnel: Funne
             f"{', '.join(constant)} {'has' if len(constant) == 1 else 'have'} the same value in "
             "every row, so nothing can be learnt from it.",
         )
-    if landed.unseen:
+    if reader.unseen:
         remarks += (
-            f"Values that the model never saw count as missing: {', '.join(landed.unseen)}.",
+            f"Values that the model never saw count as missing: {', '.join(reader.unseen)}.",
         )
     if not log.roles.search and not log.layout.row_is_search:
         remarks += (
@@ -312,7 +466,7 @@ def _matrix(log: Log, landed: MatrixReader, found: dict[str, Any], funnel: Funne
             remarks += (f"The relevance of {unknown:,} of {n:,} rows is missing: read as 0.",)
     return Matrix(
         x=x,
-        features=tuple(landed.features),
+        features=tuple(reader.features),
         rank=np.ma.filled(found["rank"]).astype(np.int32),
         click=np.ma.filled(found["click"]).astype(bool),
         query=query.astype(np.int64),
@@ -326,4 +480,4 @@ def _matrix(log: Log, landed: MatrixReader, found: dict[str, Any], funnel: Funne
         funnel=funnel,
         remarks=remarks,
         source={"log": log.engine.fingerprint(), "read": log.describe()},
-    )  # fmt: skip
+    )

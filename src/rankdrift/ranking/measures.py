@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Floats, Ints
 from rankdrift.ranking.gains import ideal_dcg
 from rankdrift.ranking.matrix import Matrix
 
@@ -27,6 +27,7 @@ class Sums:
 
     @property
     def value(self) -> float:
+        """Of all queries, each once."""
         return float(self.of(np.ones((len(self.above), 1)))[0])
 
     def of(self, drawn: NDArray[Any]) -> Floats:
@@ -35,18 +36,26 @@ class Sums:
         return np.where(below > 0, above / np.where(below > 0, below, 1.0), np.nan)
 
 
-def new_ranks(matrix: Matrix, score: Floats, seed: int = 0) -> NDArray[np.int64]:
-    """(N,): the rank of each result in its search by score; ties fall by lot, since the order in
-    which they were shown would tell of clicks."""
-    lot = np.random.default_rng(seed).random(len(matrix))
-    order = np.lexsort((lot, -score, matrix.search))
+def new_ranks(matrix: Matrix, score: Floats, seed: int = 0) -> Ints:
+    """(N,): the rank of each result in its search by score; ties are broken at random, since the
+    order in which they were shown would tell of clicks."""
+    key = np.random.default_rng(seed).random(len(matrix))
+    order = np.lexsort((key, -score, matrix.search))
     ranks = np.empty(len(matrix), np.int64)
     ranks[order] = np.arange(len(matrix)) - matrix.starts[matrix.search[order]] + 1
     return ranks
 
 
 def measures(matrix: Matrix, score: Floats, gain: Floats | None, seed: int = 0) -> dict[str, Sums]:
-    """What can be measured: by weight if there are gains, true if there are relevances."""
+    """What can be measured of a model's order of each search, by name.
+
+    Parameters
+    ----------
+    matrix : the rows; true measures need their relevance.
+    score : (N,), by the model.
+    gain : (N,), for measures by weight; None: without.
+    seed : of breaking ties.
+    """
     found: dict[str, Sums] = {}
     if gain is None and matrix.relevance is None:
         return found
