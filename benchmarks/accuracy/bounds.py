@@ -29,7 +29,7 @@ def information(n: int, **options) -> np.ndarray:
         "ranks": 500, "propensities": None, "ctr": None, "relevance": 0.1, "appearances": 2,
         "spread": 0.2, "queries": 5_000, "query_effect": 0.0, "seed": 0,
     }  # fmt: skip
-    world = Recipe.make(n, **{**given, **options})
+    world = Recipe.make(n=n, **{**given, **options})
     rng = np.random.default_rng(12345)
     size = len(world.p)
     off = np.zeros(size * size)

@@ -45,7 +45,7 @@ class Theory:
 
 def theory(n: int, curve: str, **options) -> Theory:
     """Of n usable pairs as `rankdrift.simulate.pairs` draws them with these options."""
-    world = Recipe.make(n, **{**DEFAULTS, **options})
+    world = Recipe.make(n=n, **{**DEFAULTS, **options})
     size = len(world.p)
     one, both = _chances(world)
     at = np.flatnonzero(one)

@@ -8,7 +8,8 @@ import pytest
 
 from rankdrift import estimate, harvest, read_log
 from rankdrift.core.errors import BadOption
-from rankdrift.simulate.marketplace import NAMES, SHUFFLED, market, steady
+from rankdrift.simulate.marketplace import NAMES, SHUFFLED, market
+from rankdrift.simulate.true_curves import steady
 
 SMALL = {"rows": 60_000, "days": 2, "queries": 40}
 FILTERS = {

@@ -9,7 +9,8 @@ replay        one's own counts with clicks made up anew
 from rankdrift.simulate.appendix_d import World, pairs, pairs_log
 from rankdrift.simulate.marketplace import Market, market
 from rankdrift.simulate.replay import Replay, like
-from rankdrift.simulate.searches import Searches, inverse_log, searches
+from rankdrift.simulate.searches import Searches, searches
+from rankdrift.simulate.true_curves import inverse_log
 
 __all__ = [
     "Market",

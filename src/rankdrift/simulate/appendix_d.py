@@ -8,21 +8,25 @@ curve; clicks follow Eq. (1), prob-click. Usable are pairs at two ranks or more 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankdrift.core.database import connect
+from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadOption
 from rankdrift.core.files import replacing
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Bools, Floats, Ints
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
+from rankdrift.simulate.clicks import draw_clicked
 from rankdrift.simulate.counting import count_pairs
-from rankdrift.simulate.searches import inverse_log
+from rankdrift.simulate.true_curves import TrueCurve, inverse_log
 
-Curve = Callable[[Floats], Floats] | ArrayLike
+Curve = TrueCurve | ArrayLike
+"""A value for each rank from 1 on: a function of ranks, or an array."""
 
 FEWEST, MOST_AT_ONCE = 20_000, 250_000  # pairs drawn at a time; others would draw others
 MOST = 0.95  # mean z of a pair
@@ -42,9 +46,9 @@ class World:
 class Drawn:
     """Pairs: query (N,), rank (N, m), click (N, m)."""
 
-    query: NDArray[np.int64]
-    rank: NDArray[np.int64]
-    click: NDArray[np.bool_]
+    query: Ints
+    rank: Ints
+    click: Bools
 
 
 def pairs(
@@ -62,27 +66,58 @@ def pairs(
     max_shown: int = MAX_SHOWN,
     seed: int = 0,
 ) -> World:
-    """`n` usable pairs, straight to Counts.
+    """Draw pairs as in the paper's Appendix D, straight to Counts.
 
     Of pairs without a click only the appearances by rank are made up, at their expected numbers:
     nothing else of them is ever counted.
 
-    propensities: p of ranks 1 to `ranks`, an array or a function of ranks; by default the paper's
-    min(1 / log i, 1). ctr: the click-through rates to follow, the same way; by default p times a
-    relevance that is `relevance` at the top and half of it at the bottom. spread: deviation of a
-    pair's ranks as a share of its mean rank. query_effect: deviation between queries of log z,
-    so that clicks of one query go together.
+    Parameters
+    ----------
+    n : usable pairs.
+    ranks : the deepest.
+    propensities : p of ranks 1 to `ranks`, an array or a function of ranks; by default the
+        paper's min(1 / log i, 1).
+    ctr : the click-through rates to follow, the same way; by default p times a relevance that is
+        `relevance` at the top and half of it at the bottom.
+    relevance : see `ctr`.
+    appearances : of each pair.
+    spread : standard deviation of a pair's ranks, as a share of its mean rank.
+    queries : of the pairs.
+    query_effect : standard deviation of log z between queries, so that clicks of one query go
+        together.
+    buckets, max_shown : as of a harvest.
+    seed : another makes other pairs.
+
+    Returns
+    -------
+    World
+        The counts, and the propensities behind them.
     """
-    world = Recipe.make(
-        n, ranks, propensities, ctr, relevance, appearances, spread, queries, query_effect, seed
+    recipe = Recipe.make(
+        n=n,
+        ranks=ranks,
+        propensities=propensities,
+        ctr=ctr,
+        relevance=relevance,
+        appearances=appearances,
+        spread=spread,
+        queries=queries,
+        query_effect=query_effect,
+        seed=seed,
     )
     bucket_of = np.random.default_rng([seed, queries]).integers(0, buckets, queries)
-    drawn, unclicked = world.clicked()
+    drawn, unclicked = recipe.clicked()
     counts = count_pairs(
-        drawn.rank, drawn.click, bucket_of[drawn.query], buckets=buckets, max_rank=ranks,
-        max_shown=max_shown, unclicked=unclicked, options={"simulated": "pairs", "seed": seed},
-    )  # fmt: skip
-    return World(counts, world.p)
+        drawn.rank,
+        drawn.click,
+        bucket_of[drawn.query],
+        buckets=buckets,
+        max_rank=ranks,
+        max_shown=max_shown,
+        unclicked=unclicked,
+        options={"simulated": "pairs", "seed": seed},
+    )
+    return World(counts, recipe.p)
 
 
 def pairs_log(
@@ -100,23 +135,40 @@ def pairs_log(
     days: int = 4,
     seed: int = 0,
 ) -> Floats:
-    """The same pairs, clicked or not, as one Parquet log: query, doc, day, rank, click.
+    """Write the same pairs, clicked or not, as one Parquet log: query, doc, day, rank, click.
 
-    Returns the true propensities (R,). A pair's appearances are on one day.
+    Parameters
+    ----------
+    path : of the file.
+    n, ranks, propensities, ctr, relevance, appearances, spread, queries, query_effect, seed :
+        as of `pairs`.
+    days : of the log; a pair's appearances are on one day.
+
+    Returns
+    -------
+    array (R,)
+        The true propensities.
     """
-    world = Recipe.make(
-        n, ranks, propensities, ctr, relevance, appearances, spread, queries, query_effect, seed
+    recipe = Recipe.make(
+        n=n,
+        ranks=ranks,
+        propensities=propensities,
+        ctr=ctr,
+        relevance=relevance,
+        appearances=appearances,
+        spread=spread,
+        queries=queries,
+        query_effect=query_effect,
+        seed=seed,
     )
     if not days >= 1:
         raise BadOption(f"days is {days}, but there must be at least 1.")
-    from rankdrift.core.database import connect
-
     with replacing(path) as part, connect(threads=1) as database:
         database.execute(
             "CREATE TABLE log (query BIGINT, doc BIGINT, day INTEGER, rank SMALLINT, click TINYINT)"
         )
         first = 0
-        for drawn in world.batches():
+        for drawn in recipe.batches():
             doc = first + np.arange(len(drawn.query))
             first += len(doc)
             many = drawn.rank.shape[1]
@@ -129,13 +181,12 @@ def pairs_log(
             }
             database.register("rows", rows)
             database.execute("INSERT INTO log BY NAME FROM rows")
-        target = str(part).replace("'", "''")
         database.execute(
             "COPY (SELECT query, doc, $1::DATE + day AS day, rank, click FROM log ORDER BY day,"
-            f" doc) TO '{target}' (FORMAT parquet, COMPRESSION zstd)",
+            f" doc) TO {DUCKDB.literal(str(part))} (FORMAT parquet, COMPRESSION zstd)",
             [START],
         )
-    return world.p
+    return recipe.p
 
 
 @dataclass(frozen=True)
@@ -153,6 +204,7 @@ class Recipe:
 
     @staticmethod
     def make(
+        *,
         n: int,
         ranks: int,
         propensities: Curve | None,
@@ -164,8 +216,13 @@ class Recipe:
         query_effect: float,
         seed: int,
     ) -> Recipe:
-        for name, value, least in (("pairs", n, 1), ("ranks", ranks, 2), ("queries", queries, 1),
-                                   ("appearances", appearances, 2)):  # fmt: skip
+        """Work it out; BadOption where that cannot be drawn."""
+        for name, value, least in (
+            ("pairs", n, 1),
+            ("ranks", ranks, 2),
+            ("queries", queries, 1),
+            ("appearances", appearances, 2),
+        ):
             if not value >= least:
                 raise BadOption(f"There must be at least {least} {name}, not {value}.")
         if not 0 < spread < np.inf or not 0 <= query_effect < np.inf:
@@ -201,33 +258,23 @@ class Recipe:
             have += int((usable < end).sum())
             yield Drawn(query[:end], rank[:end], click[:end])
 
-    def clicked(self) -> tuple[Drawn, NDArray[np.int64]]:
+    def clicked(self) -> tuple[Drawn, Ints]:
         """Pairs with a click only, n of them usable; and by rank, from 0 on, how often pairs
         without a click appear beside them.
 
-        A pair with ranks r_k has a click with probability E[1 − Π (1 − p_k z)]. To draw such
-        pairs and no others: take the ranks with chance E[z] Σ p_k / most; then z from its law
-        times z, one clicked appearance in proportion to p, the others by Eq. (1); and take that
-        with chance 1 over its number of clicks. What results has the law of z and clicks given
-        ranks, times 1 for clicks there are any, which was to be drawn.
+        Ranks are taken with chance E[z] Σ p_k / most, and clicks drawn as `draw_clicked` says.
         """
         random = np.random.default_rng([self.seed, 0])
         top = min(float(self.level.max() * np.exp(self.effect.max())), MOST)
         most = top * self.appearances * float(self.p.max())
-        parts: list[Drawn] = []
+        batches: list[Drawn] = []
         appeared = np.zeros(len(self.p) + 1)
         have = tried = 0
         while have < self.n:
             query, rank, level = self.appear(random)
             p = self.p[rank - 1]
             taken = np.flatnonzero(random.random(self.batch) * most < level * p.sum(axis=1))
-            p, share = p[taken], level[taken]
-            z = random.beta(2, 1 / share - 1)[:, None]
-            click = random.random(p.shape) < p * z
-            upto = np.cumsum(p, axis=1)
-            first = (random.random((len(p), 1)) * upto[:, -1:] >= upto).sum(axis=1)
-            click[np.arange(len(p)), first] = True
-            kept = random.random(len(p)) * click.sum(axis=1) < 1
+            click, kept = draw_clicked(random, p[taken], level[taken])
             taken, click = taken[kept], click[kept]
             usable = rank[taken].min(axis=1) < rank[taken].max(axis=1)
             place = np.flatnonzero(usable)
@@ -239,19 +286,17 @@ class Recipe:
             upto_end = self.batch if end == len(taken) else int(taken[end - 1]) + 1
             appeared += np.bincount(rank[:upto_end].ravel(), minlength=len(appeared))
             have += int((place < end).sum())
-            parts.append(Drawn(query[taken[:end]], rank[taken[:end]], click[:end]))
+            batches.append(Drawn(query[taken[:end]], rank[taken[:end]], click[:end]))
         drawn = Drawn(
-            np.concatenate([part.query for part in parts]),
-            np.concatenate([part.rank for part in parts]),
-            np.concatenate([part.click for part in parts]),
+            np.concatenate([batch.query for batch in batches]),
+            np.concatenate([batch.rank for batch in batches]),
+            np.concatenate([batch.click for batch in batches]),
         )
         own = np.bincount(drawn.rank.ravel(), minlength=len(appeared))
         # A draw here stands for 1 / most draws of pairs clicked or not.
         return drawn, np.maximum(np.rint(appeared / most).astype(np.int64) - own, 0)
 
-    def appear(
-        self, random: np.random.Generator
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    def appear(self, random: np.random.Generator) -> tuple[Ints, Ints, Floats]:
         """query (B,), rank (B, m) and mean z (B,) of a batch of pairs."""
         ranks = len(self.p)
         query = random.integers(0, len(self.effect), self.batch)
@@ -269,6 +314,7 @@ class Recipe:
         return query, rank.astype(np.int64).reshape(self.batch, -1), level
 
     def give_up(self, usable: int, tried: int) -> None:
+        """BadOption if so few of the pairs tried are usable that there is no end to it."""
         if tried >= 2_000_000 and usable / tried < 1e-5:
             raise BadOption(
                 f"Only {usable:,} of {tried:,} pairs drawn are usable, so {self.n:,} would take "
@@ -277,6 +323,7 @@ class Recipe:
 
 
 def _values(name: str, curve: Curve, ranks: int) -> Floats:
+    """(R,): a curve's values, each above 0 and at most 1."""
     place = np.arange(1.0, ranks + 1)
     found = np.asarray(curve(place) if callable(curve) else curve, dtype=float)
     if found.shape != (ranks,):

@@ -5,39 +5,46 @@ from typing import Any
 
 import numpy as np
 
-from rankdrift.core.types import AnyInts as Ints
-from rankdrift.core.types import Bools
+from rankdrift.core.types import AnyInts, Bools
 from rankdrift.counts.counts import MAX_SHOWN, ByRank, Counts, Pairs
 from rankdrift.counts.funnel import Dropped, Funnel, Used
 from rankdrift.counts.tables import shorten
-
-LATER = np.iinfo(np.int32).max
+from rankdrift.simulate.clicks import shown_codes
 
 
 def count_pairs(
-    rank: Ints,
+    rank: AnyInts,
     click: Bools,
-    bucket: Ints,
+    bucket: AnyInts,
     *,
     buckets: int,
     max_rank: int,
     max_shown: int = MAX_SHOWN,
-    segment: Ints | None = None,
+    segment: AnyInts | None = None,
     segments: Mapping[str, tuple[str, ...]] | None = None,
-    drift: Ints | None = None,
-    unclicked: Ints | None = None,
+    drift: AnyInts | None = None,
+    unclicked: AnyInts | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Counts:
-    """Counts of N pairs: rank, click (N, K), rank 0 where a pair was not shown any more;
-    bucket (N,) of its query; segment (N,), an index into the values of the one column in
-    `segments`, sorted; drift (N,), an index into DRIFTS; unclicked (segments * (max_rank + 1),),
-    appearances by segment and rank of pairs without a click that are not among the N."""
+    """What a harvest would count of N pairs with up to K appearances each.
+
+    Parameters
+    ----------
+    rank, click : (N, K); rank 0 where a pair was not shown any more.
+    bucket : (N,), of its query.
+    buckets, max_rank, max_shown : as of a harvest.
+    segment : (N,), an index into the values of the one column in `segments`.
+    segments : the name of that column and its values, sorted.
+    drift : (N,), an index into DRIFTS.
+    unclicked : (segments * (max_rank + 1),), appearances by segment and rank of pairs without a
+        click that are not among the N.
+    options : what the counts are to say of how they were made.
+    """
     none = np.zeros(len(rank), np.int32)
     segment, drift = (none if given is None else given for given in (segment, drift))
     (column, names), *_ = (segments or {"": ()}).items()
     shown = rank > 0
-    code = np.sort(np.where(shown, 2 * rank + click, LATER), axis=1).astype(np.int32)
-    code[code == LATER] = 0
+    code = shown_codes(rank, click)
     clicked = click.any(axis=1)
     moved = code[:, 0] >> 1 != code.max(axis=1) >> 1
     used, still = clicked & moved, clicked & ~moved
@@ -45,7 +52,7 @@ def count_pairs(
         segment[used], bucket[used], drift[used], code[used], np.ones(int(used.sum()), np.int64)
     )
     # Equal rows are summed before the long ones are taken apart.
-    listed, compared, held = shorten(pairs.collapse(), max_shown)
+    listed, compared, overflow = shorten(pairs.collapse(), max_shown)
 
     at = segment[:, None] * (max_rank + 1) + rank
     cells = max(len(names), 1) * (max_rank + 1)
@@ -63,7 +70,7 @@ def count_pairs(
     return Counts(
         pairs=listed,
         rank_pairs=compared,
-        overflow=held,
+        overflow=overflow,
         by_rank=ByRank(
             (some // (max_rank + 1)).astype(np.int32),
             (some % (max_rank + 1)).astype(np.int32),

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.types import Bools, Floats, Ints
+from rankdrift.simulate.searches import ZIPF
 
 PLATFORMS = ("web", "mobile")
 BATCH = (50, 40)  # results a page on the web, results loaded at a time on mobile
 SORTS = ("best_match", "price", "newest", "ending_soonest")
 SORT_SHARES = (0.88, 0.06, 0.04, 0.02)
 ON = 1.2  # a user loads k batches or more in a share k ** -ON of searches
-ZIPF = 0.8  # the k-th most popular query is searched k ** -ZIPF as often as the first
 NEW_SESSION, SAME_QUERY = 0.55, 0.35
 BETWEEN = 90 / 86_400  # mean time between searches of a session, in days
 BOTS = 5  # users that are none
@@ -37,6 +37,7 @@ class Visits:
     bot: Bools
 
     def take(self, which: Bools | Ints) -> Visits:
+        """Some of them."""
         columns: list[NDArray[Any]] = [getattr(self, f.name)[which] for f in fields(self)]
         return Visits(*columns)
 
@@ -57,7 +58,18 @@ def visit(
     randomised: float,
     bots: float,
 ) -> Visits:
-    """`many` searches; their moments are for `clock` to say."""
+    """Make up searches; their moments are for `clock` to say.
+
+    Parameters
+    ----------
+    random : where all that is random comes from.
+    many : searches.
+    popular : (Q,), what `popularity` returns.
+    users : who search.
+    depth : the most results a search loads.
+    randomised : share of best-match searches in random order.
+    bots : share of sessions by bots.
+    """
     first = random.random(many) < NEW_SESSION
     first[0] = True
     session = np.cumsum(first, dtype=np.int64)

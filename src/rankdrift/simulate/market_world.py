@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.types import Bools, Floats, Ints
+from rankdrift.simulate.hashing import mix
 
 Singles = NDArray[np.float32]
 
@@ -98,6 +99,7 @@ class Shelf:
 
 
 def make_world(seed: int, click_rate: float, auctions: float, price_changes: float) -> World:
+    """The tables of a market; the rates and shares are those of `market`."""
     random = np.random.default_rng([seed, SLOTS])
     auction = random.random(SLOTS) < auctions
     life = np.where(auction, random.uniform(1.5, 4, SLOTS), random.lognormal(3.0, 0.6, SLOTS))
@@ -141,6 +143,7 @@ def _constant(spread: Floats, click_rate: float) -> float:
 
 
 def open_day(world: World, day: date) -> Today:
+    """What the slots are like on a day."""
     number = day.toordinal()
     lived = (number + world.phase) / world.life
     turn = np.floor(lived).astype(np.int64)
@@ -262,15 +265,8 @@ def _rows_of(
     ).astype(np.uint16)
 
 
-def mix(state: NDArray[np.uint64] | np.uint64, key: Ints) -> NDArray[np.uint64]:
-    """Numbers that look random and follow from state and key alone: a step of splitmix64."""
-    x: NDArray[np.uint64] = (key.astype(np.uint64) + state) + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> np.uint64(31)))
-
-
 def sigmoid(x: NDArray[np.floating]) -> NDArray[np.floating]:
+    """The chance with these log odds."""
     return np.asarray(1 / (1 + np.exp(-x)))
 
 

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.core.database import connect
 from rankdrift.core.errors import BadOption
 from rankdrift.core.files import write_text
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Floats, Indices
 from rankdrift.log.sources import TRUTH
+from rankdrift.simulate.days import Chunk, split_days, write_day
 from rankdrift.simulate.market_visits import (
     PLATFORMS,
     SORTS,
@@ -50,9 +49,7 @@ from rankdrift.simulate.market_world import (
     stock_shelf,
 )
 from rankdrift.simulate.searches import CATEGORIES, query_text
-
-Curve = Callable[[Floats], Floats]
-Chunk = dict[str, NDArray[Any]]
+from rankdrift.simulate.true_curves import TrueCurve, dipping, steady
 
 DEPTH = 500  # no search logs more
 SHALLOW, FEW = 100, 200  # a search of at most so many results looks at so many candidates only
@@ -98,17 +95,6 @@ class Market:
     truth: Path
 
 
-def steady(ranks: Floats) -> Floats:
-    """The web: interest falls steadily, whatever the page."""
-    return np.asarray((1 + (ranks - 1) / 3) ** -0.45)
-
-
-def dipping(ranks: Floats) -> Floats:
-    """Mobile: the same, with dips over the last 15 of every 40 results loaded."""
-    place = (ranks - 1) % 40
-    return np.asarray(steady(ranks) * np.exp(-1.2 * np.maximum(place - 24, 0) / 15))
-
-
 def market(
     directory: str | os.PathLike[str],
     *,
@@ -118,7 +104,7 @@ def market(
     users: int = 20_000,
     seed: int = 1,
     start: str = "2024-01-01",
-    curves: Mapping[str, Curve] | None = None,
+    curves: Mapping[str, TrueCurve] | None = None,
     click_rate: float = 0.065,
     auctions: float = 0.12,
     price_changes: float = 0.05,
@@ -128,49 +114,76 @@ def market(
     features: bool = True,
     labels: bool = False,
 ) -> Market:
-    """Write `rows` impressions as `market-YYYY-MM-DD.parquet`, with truth.json beside them.
+    """Write the log of a whole marketplace, one Parquet file a day, with its truth beside it.
 
-    curves: the propensities of an array of ranks, for "web" and for "mobile".
-    click_rate: mean chance of a click on a query's best item at a rank of propensity 1.
-    auctions, price_changes: share of items that are auctions, and that cut their price on a day.
-    randomised: share of best-match searches whose first 200 results are in random order.
-    bots: share of sessions by bots; duplicates: rows logged twice, on top of `rows`.
+    Files are called `market-YYYY-MM-DD.parquet` and `truth.json`.
+    A day's file depends on its date, the rows it has and the options, not on the days around it.
     The columns listed and sold are the days on which the doc was put up and on which it will be
     sold, or its auction end.
-    features: write the 25 columns f_01 to f_25. labels: write z as the column `relevance`.
 
-    A day's file depends on its date, the rows it has and the options, not on the days around it.
+    Parameters
+    ----------
+    directory : where the files go.
+    rows : results shown, in all.
+    days : a file each.
+    queries : to be searched for.
+    users : who search.
+    seed : another makes another log; the same, the same bytes.
+    start : the first day.
+    curves : the propensities of an array of ranks, for "web" and for "mobile".
+    click_rate : mean chance of a click on a query's best item at a rank of propensity 1.
+    auctions, price_changes : share of items that are auctions, and that cut their price on a day.
+    randomised : share of best-match searches whose first 200 results are in random order.
+    bots : share of sessions by bots.
+    duplicates : share of rows logged twice, on top of `rows`.
+    features : write the 25 columns f_01 to f_25.
+    labels : write z as the column `relevance`.
+
+    Returns
+    -------
+    Market
+        The files, and the truth behind their clicks.
     """
     options = Options(
-        rows, days, queries, users, seed, start, click_rate, auctions, price_changes, randomised,
-        bots, duplicates, features, labels,
-    )  # fmt: skip
+        rows=rows,
+        days=days,
+        queries=queries,
+        users=users,
+        seed=seed,
+        start=start,
+        click_rate=click_rate,
+        auctions=auctions,
+        price_changes=price_changes,
+        randomised=randomised,
+        bots=bots,
+        duplicates=duplicates,
+        features=features,
+        labels=labels,
+    )
     _check(options)
     truth = _truth(curves or {"web": steady, "mobile": dipping})
     world = make_world(seed, click_rate, auctions, price_changes)
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     paths, total, clicks = [], 0, 0
-    for number in range(days):
-        day = date.fromisoformat(start) + timedelta(number)
-        wanted = rows * (number + 1) // days - rows * number // days
+    for day, share in split_days(start, days, rows):
         path = folder / f"market-{day}.parquet"
-        chunks = _chunks(world, day, wanted, truth, options)
+        chunks = _chunks(world, day, share, truth, options)
         written = _write(path, day, chunks, options)
         paths.append(path)
         total, clicks = total + written[0], clicks + written[1]
-    told = folder / TRUTH
-    write_text(told, json.dumps(_told(truth, options), indent=1) + "\n")
+    file = folder / TRUTH
+    write_text(file, json.dumps(_truth_to_dict(truth, options), indent=1) + "\n")
     return Market(
         paths=tuple(paths),
         rows=total,
         clicks=clicks,
         propensities={name: truth[i, 0] for i, name in enumerate(PLATFORMS)},
-        truth=told,
+        truth=file,
     )
 
 
-def _truth(curves: Mapping[str, Curve]) -> Floats:
+def _truth(curves: Mapping[str, TrueCurve]) -> Floats:
     """(platforms, sorts, DEPTH): users who sorted by something else look further down."""
     missing = [name for name in PLATFORMS if name not in curves]
     if missing:
@@ -182,7 +195,7 @@ def _truth(curves: Mapping[str, Curve]) -> Floats:
     return np.stack([best ** FLATTER[sort] for sort in SORTS], axis=1)
 
 
-def _told(truth: Floats, options: Options) -> dict[str, Any]:
+def _truth_to_dict(truth: Floats, options: Options) -> dict[str, Any]:
     return {
         "propensities": {
             platform: {sort: truth[i, j].round(6).tolist() for j, sort in enumerate(SORTS)}
@@ -201,9 +214,14 @@ def _chunks(world: World, day: date, rows: int, truth: Floats, options: Options)
     done, searches, sessions = 0, day.toordinal() * 10**8, day.toordinal() * 10**8
     while done < rows:
         visits = visit(
-            random, AT_ONCE, popular=popular, users=options.users, depth=DEPTH,
-            randomised=options.randomised, bots=options.bots,
-        )  # fmt: skip
+            random,
+            AT_ONCE,
+            popular=popular,
+            users=options.users,
+            depth=DEPTH,
+            randomised=options.randomised,
+            bots=options.bots,
+        )
         ends = np.minimum(done + np.cumsum(visits.loaded), rows)
         begins = np.concatenate([[done], ends[:-1]])
         visits = replace(
@@ -232,7 +250,7 @@ def _show(
     many: int,
     truth: Floats,
     options: Options,
-) -> Chunk:
+) -> dict[str, NDArray[Any]]:
     """The impressions of some searches that look at `many` candidates."""
     shelf = stock_shelf(world, today, visits.query, visits.moment, many)
     order = _order(random, world, today, visits, shelf)
@@ -255,7 +273,7 @@ def _show(
     z = relevance(world, today, shown)
     chance = truth[visits.platform[at], visits.sort[at], rank] * z
     chance[visits.bot[at]] = BOT_CLICKS
-    found: Chunk = {
+    found: dict[str, NDArray[Any]] = {
         "at": at,
         "user": visits.user[at],
         "session": visits.session[at],
@@ -284,20 +302,20 @@ NAMES = tuple(f"f_{number:02}" for number in range(1, FEATURES + 1))
 
 def _order(
     random: np.random.Generator, world: World, today: Today, visits: Visits, shelf: Shelf
-) -> NDArray[np.intp]:
+) -> Indices:
     """Candidates of each search, the one at rank 1 first; those not on offer last."""
     taste = random.standard_normal(shelf.slot.shape, dtype=np.float32)
-    key = -score(today, shelf, taste)
+    by_score = -score(today, shelf, taste)
     for sort, name in enumerate(SORTS[1:], start=1):
         rows = np.flatnonzero(visits.sort == sort)
-        by = _by(name, world, Shelf(*(part[rows] for part in vars(shelf).values())))
-        key[rows] = np.where(shelf.offered[rows], by, np.inf)
-    order = np.argsort(key, axis=1)
+        by = _by(name, world, Shelf(*(values[rows] for values in vars(shelf).values())))
+        by_score[rows] = np.where(shelf.offered[rows], by, np.inf)
+    order = np.argsort(by_score, axis=1)
     mixed = np.flatnonzero(visits.randomised)
     top = np.minimum(SHUFFLED, shelf.offered[mixed].sum(axis=1))[:, None]
-    lot = random.random((len(mixed), order.shape[1]))
-    lot[np.arange(order.shape[1]) >= top] = 2
-    order[mixed] = np.take_along_axis(order[mixed], np.argsort(lot, axis=1, kind="stable"), axis=1)
+    key = random.random((len(mixed), order.shape[1]))
+    key[np.arange(order.shape[1]) >= top] = 2
+    order[mixed] = np.take_along_axis(order[mixed], np.argsort(key, axis=1, kind="stable"), axis=1)
     return order
 
 
@@ -308,8 +326,8 @@ def _by(name: str, world: World, shelf: Shelf) -> NDArray[np.float32]:
     return shelf.age if name == "newest" else -shelf.ending
 
 
-def _only(shelf: Shelf, at: NDArray[np.intp], place: NDArray[np.intp]) -> Shelf:
-    return Shelf(*(part[at, place] for part in vars(shelf).values()))
+def _only(shelf: Shelf, at: Indices, place: Indices) -> Shelf:
+    return Shelf(*(values[at, place] for values in vars(shelf).values()))
 
 
 def _logged_twice(random: np.random.Generator, chunk: Chunk, share: float) -> Chunk:
@@ -320,53 +338,33 @@ def _logged_twice(random: np.random.Generator, chunk: Chunk, share: float) -> Ch
 
 
 def _write(path: Path, day: date, chunks: Iterator[Chunk], options: Options) -> tuple[int, int]:
-    """Write a day through a table that spills to disk, so that memory stays small.
-
-    Returns its rows and clicks.
-    """
-    numbers = range(options.queries)
+    """Write a day; returns its rows and clicks."""
+    numbers = list(range(options.queries))
     more = [*(NAMES if options.features else ()), *(["relevance"] if options.labels else [])]
     midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
-    with (
-        tempfile.TemporaryDirectory(dir=path.parent, prefix=".market-") as scratch,
-        # One thread, or the bytes of the file would differ from run to run.
-        connect(threads=1, temp_directory=f"{scratch}/spilled") as database,
-    ):
-        database.execute("SET memory_limit = '400MB'")
-        database.execute(
-            "CREATE TABLE words AS SELECT unnest($1) AS number, unnest($2) AS keywords,"
-            " unnest($3) AS category, unnest($4) AS aspects",
-            [
-                list(numbers),
-                [query_text(number // len(ASPECTS)) for number in numbers],
-                [CATEGORIES[number // len(ASPECTS) % len(CATEGORIES)] for number in numbers],
-                [ASPECTS[number % len(ASPECTS)] for number in numbers],
+    return write_day(
+        path,
+        chunks,
+        columns="search BIGINT, user BIGINT, session BIGINT, moment BIGINT, query BIGINT,"
+        " platform UTINYINT, sort UTINYINT, randomised BOOLEAN, doc BIGINT, rank SMALLINT,"
+        " click UTINYINT, price FLOAT, auction BOOLEAN, listed INTEGER, sold INTEGER"
+        + "".join(f", {name} FLOAT" for name in more),
+        words={
+            "number": numbers,
+            "keywords": [query_text(number // len(ASPECTS)) for number in numbers],
+            "category": [
+                CATEGORIES[number // len(ASPECTS) % len(CATEGORIES)] for number in numbers
             ],
-        )
-        columns = ", ".join(f"{name} FLOAT" for name in more)
-        database.execute(
-            "CREATE TABLE shown (search BIGINT, user BIGINT, session BIGINT, moment BIGINT,"
-            " query BIGINT, platform UTINYINT, sort UTINYINT, randomised BOOLEAN, doc BIGINT,"
-            " rank SMALLINT, click UTINYINT, price FLOAT, auction BOOLEAN, listed INTEGER,"
-            f" sold INTEGER{', ' * bool(more)}{columns})"
-        )
-        for chunk in chunks:
-            database.register("chunk", chunk)
-            database.execute("INSERT INTO shown BY NAME FROM chunk")
-        target = f"{scratch}/day.parquet"
-        database.execute(
-            "COPY (SELECT search, user, session, make_timestamp($1 + moment) AS time,"
-            f" $2::DATE AS day, keywords, category, aspects, {_named('platform', PLATFORMS)},"
-            f" {_named('sort', SORTS)}, randomised, doc, rank, click::TINYINT AS click,"
-            f" round(price::DOUBLE, 2) AS price, auction, {_dated('listed')}, {_dated('sold')}"
-            f"{''.join(f', {name}' for name in more)}"
-            " FROM shown JOIN words ON number = query)"
-            f" TO '{target.replace(chr(39), 2 * chr(39))}' (FORMAT parquet, COMPRESSION zstd)",
-            [int(midnight.timestamp()) * 10**6, day],
-        )
-        os.replace(target, path)
-        found = database.execute("SELECT count(*), sum(click) FROM shown").fetchall()[0]
-        return int(found[0]), int(found[1])
+            "aspects": [ASPECTS[number % len(ASPECTS)] for number in numbers],
+        },
+        select="SELECT search, user, session, make_timestamp($1 + moment) AS time,"
+        f" $2::DATE AS day, keywords, category, aspects, {_named('platform', PLATFORMS)},"
+        f" {_named('sort', SORTS)}, randomised, doc, rank, click::TINYINT AS click,"
+        f" round(price::DOUBLE, 2) AS price, auction, {_dated('listed')}, {_dated('sold')}"
+        f"{''.join(f', {name}' for name in more)}"
+        " FROM shown JOIN words ON number = query",
+        parameters=[int(midnight.timestamp()) * 10**6, day],
+    )
 
 
 def _dated(column: str) -> str:

@@ -5,21 +5,24 @@ as they are; the clicks are drawn by Eq. (1), prob-click, with a given curve as 
 the estimate makes of many such replays tells its bias, its error and how honest its intervals are.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NoUsablePairs, RankdriftError
 from rankdrift.core.rank_blocks import DOUBLING
-from rankdrift.core.types import Clicks, Errors, Floats
+from rankdrift.core.types import Clicks, Errors, Floats, Indices, Ranks, SmallInts
 from rankdrift.counts.counts import UNIT, Counts, Overflow, Pairs, RankPairs
 from rankdrift.counts.tables import stack
 from rankdrift.estimation import estimate
 from rankdrift.propensities.intervals import check_level
 from rankdrift.propensities.propensities import Propensities
+from rankdrift.simulate.clicks import draw_clicked, shown_codes
 
 if TYPE_CHECKING:
     from rankdrift.charts.curve import Figure
@@ -31,13 +34,36 @@ BIASED = 0.05
 SHORT = 0.05  # so much coverage less than promised matters
 
 
+class Recovery(StrEnum):
+    """How well a curve comes back, from the worst to the best."""
+
+    FAILED = "failed"
+    BIASED = "biased"
+    SHORT = "short"
+    NOISY = "noisy"
+    USEFUL = "useful"
+    CLOSE = "close"
+
+
+VERDICTS = {
+    Recovery.CLOSE: "comes back within about 10%",
+    Recovery.USEFUL: "comes back within about 40%",
+    Recovery.NOISY: "is mostly noise: add days, or use a curve with fewer parameters",
+    Recovery.BIASED: "comes back biased: the curve is too stiff for the truth, or clicks are too"
+    " many for clicks='single'",
+    Recovery.SHORT: "has intervals that are too short: use more buckets of queries, or"
+    " errors='bootstrap'",
+    Recovery.FAILED: "could often not be estimated at all: see what the failed estimates said",
+}
+
+
 @dataclass(frozen=True)
 class Block:
     """How well the ranks `first` to `last` came back, over all replays.
 
     bias, rmse: of log p relative to the reference rank; bias_error: the bias is known to this;
     predicted: mean standard error that the estimates claimed; coverage: share of intervals that
-    held the truth, of those that the estimate stands by (None of none), a share `supported`.
+    cover the truth, of those that the estimate stands by (None of none), a share `supported`.
     """
 
     first: int
@@ -48,13 +74,16 @@ class Block:
     predicted: float
     coverage: float | None
     supported: float
-    verdict: str
+    verdict: Recovery
 
 
 @dataclass(frozen=True)
 class Replay:
-    """truth: the curve that clicks were drawn with; failed: what estimates that could not be
-    made said, with how often; left_out: pairs not shown at two ranks that the truth tells of."""
+    """What estimates made of counts whose clicks were drawn with a known curve, many times.
+
+    truth: that curve; failed: what estimates that could not be made said, with how often;
+    left_out: pairs not shown at two ranks that the truth has.
+    """
 
     truth: Propensities
     blocks: tuple[Block, ...]
@@ -64,43 +93,32 @@ class Replay:
     left_out: int = 0
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Recovery:
         """That of the worst block; failed if more than one in twenty estimates was."""
         if sum(self.failed.values()) > 0.05 * self.replays or not self.blocks:
-            return "failed"
-        order = ("biased", "short", "noisy", "useful", "close")
-        return min((block.verdict for block in self.blocks), key=order.index)
+            return Recovery.FAILED
+        return min((block.verdict for block in self.blocks), key=list(Recovery).index)
 
-    def plot(self) -> "Figure":
+    def plot(self) -> Figure:
         """Errors by block of ranks; its `save` writes .png, .svg or .html."""
         from rankdrift.charts.curve import Figure
         from rankdrift.charts.replay import replay_chart
 
-        blocks = [vars(block) for block in self.blocks]
+        blocks = self.to_dict()["blocks"]
         return Figure(replay_chart(blocks, VERDICTS[self.verdict], self.replays))
 
     def to_dict(self) -> dict[str, Any]:
+        """As plain values for JSON."""
         return {
-            "verdict": self.verdict,
+            "verdict": self.verdict.value,
             "replays": self.replays,
             "level": self.level,
             "reference": self.truth.reference,
             "method": self.truth.method,
             "failed": dict(self.failed),
             "left_out": self.left_out,
-            "blocks": [vars(block) for block in self.blocks],
+            "blocks": [{**vars(b), "verdict": b.verdict.value} for b in self.blocks],
         }
-
-
-VERDICTS = {
-    "close": "comes back within about 10%",
-    "useful": "comes back within about 40%",
-    "noisy": "is mostly noise: add days, or use a curve with fewer parameters",
-    "biased": "comes back biased: the curve is too stiff for the truth, or clicks are too many"
-    " for clicks='single'",
-    "short": "has intervals that are too short: use more buckets of queries, or errors='bootstrap'",
-    "failed": "could often not be estimated at all: see what the failed estimates said",
-}
 
 
 def like(
@@ -115,11 +133,32 @@ def like(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Replay:
-    """Replay `counts` and estimate with these options, `replays` times.
+    """Ask whether data like this could recover a curve: draw its clicks anew, many times.
 
-    truth: by default what `curve` makes of the counts themselves (of direct, loglog: the noise of
-    a direct estimate is not to be taken for truth). Of a truth that tells of fewer ranks than the
-    counts, these ranks only are replayed. Segments are pooled.
+    The ranks at which pairs appeared and how often results are clicked stay as they are. Segments
+    are pooled.
+
+    Parameters
+    ----------
+    counts : of one's own log.
+    truth : the curve to draw clicks with; by default what `curve` makes of the counts themselves
+        (of direct, loglog: the noise of a direct estimate is not to be taken for truth). Ranks that
+        it does not have are left out.
+    curve, clicks, errors : as of `estimate`.
+    replays : how many times.
+    level : of the intervals.
+    seed : of the clicks.
+    progress : called before each replay with its number, from 0, and how many there are.
+
+    Returns
+    -------
+    Replay
+        Bias, error and coverage by block of ranks.
+
+    Raises
+    ------
+    NoUsablePairs
+        If there is no pair to replay.
     """
     check_level(level)
     if not 2 <= replays <= 100_000:
@@ -136,9 +175,12 @@ def like(
             progress(number, replays)
         try:
             found = estimate(
-                design.draw([seed, number]), curve=curve, clicks=clicks, errors=errors,
+                design.draw([seed, number]),
+                curve=curve,
+                clicks=clicks,
+                errors=errors,
                 reference=truth.reference,
-            )  # fmt: skip
+            )
         except RankdriftError as error:
             failed[str(error)] = failed.get(str(error), 0) + 1
             continue
@@ -147,8 +189,8 @@ def like(
         low, high = (np.log(bound[here]) for bound in found.interval(level))
         true = truth.log_p[at]
         off[number, at] = found.log_p[here] - true
-        held = ((low <= true) & (true <= high)).astype(float)
-        covered[number, at] = np.where(found.supported[here], held, np.nan)
+        inside = ((low <= true) & (true <= high)).astype(float)
+        covered[number, at] = np.where(found.supported[here], inside, np.nan)
         claimed[number, at] = found.std_error[here]
     blocks = _blocks(truth, off, covered, claimed, level)
     left_out = counts.n_pairs - design.counts.n_pairs
@@ -165,16 +207,16 @@ class Design:
     """
 
     counts: Counts
-    rank: NDArray[np.int32]
+    rank: SmallInts
     p: Floats
     mean_z: Floats
-    row: NDArray[np.intp]
+    row: Indices
     cells: RankPairs
     chance: Floats
 
     @staticmethod
-    def of(counts: Counts, truth: Propensities) -> "Design":
-        """Of the ranks that the truth tells of."""
+    def of(counts: Counts, truth: Propensities) -> Design:
+        """Of the ranks that the truth has."""
         if not counts.n_pairs:
             raise NoUsablePairs("The counts hold no usable pair, so there is nothing to replay.")
         counts = counts.only(truth.ranks)
@@ -189,14 +231,19 @@ class Design:
         cells = _both_ways(counts.rank_pairs)
         up, down = p_of[cells.clicked], p_of[cells.other]
         return Design(
-            counts, rank, np.where(shown, p_of[rank], 0.0), np.clip(mean_z, 1e-6, MOST), row,
-            cells, up / (up + down),
-        )  # fmt: skip
+            counts=counts,
+            rank=rank,
+            p=np.where(shown, p_of[rank], 0.0),
+            mean_z=np.clip(mean_z, 1e-6, MOST),
+            row=row,
+            cells=cells,
+            chance=up / (up + down),
+        )
 
     def draw(self, seed: list[int]) -> Counts:
         """The same pairs with other clicks, each with at least one.
 
-        z is drawn given that its pair has a click: see `rankdrift.simulate.appendix_d`. A cell
+        z is drawn given that its pair has a click: see `draw_clicked`. A cell
         of comparisons is drawn as if each unit of weight were a choice of its own, so what clicks
         its pairs would have by rank is not known.
         """
@@ -204,24 +251,18 @@ class Design:
         click = np.zeros(self.rank.shape, bool)
         todo = np.arange(len(self.rank))
         while len(todo):
-            p = self.p[todo]
-            z = random.beta(2, 1 / self.mean_z[todo] - 1)[:, None]
-            found = random.random(p.shape) < p * z
-            upto = np.cumsum(p, axis=1)
-            first = (random.random((len(p), 1)) * upto[:, -1:] >= upto).sum(axis=1)
-            found[np.arange(len(p)), first] = True
-            kept = random.random(len(p)) * found.sum(axis=1) < 1
+            found, kept = draw_clicked(random, self.p[todo], self.mean_z[todo])
             click[todo[kept]] = found[kept]
             todo = todo[~kept]
-        later = np.iinfo(np.int32).max
-        code = np.where(self.rank > 0, 2 * self.rank + click, later)
-        code = np.sort(code, axis=1)
-        code[code == later] = 0
+        code = shown_codes(self.rank, click)
         old = self.counts.pairs
         pairs = Pairs(
-            old.segment[self.row], old.bucket[self.row], old.drift[self.row], code,
+            old.segment[self.row],
+            old.bucket[self.row],
+            old.drift[self.row],
+            code,
             np.ones(len(code), np.int64),
-        ).collapse()  # fmt: skip
+        ).collapse()
         return replace(
             self.counts,
             pairs=pairs,
@@ -247,7 +288,7 @@ def _both_ways(comparisons: RankPairs) -> RankPairs:
     return replace(comparisons, clicked=a, other=b).collapse()
 
 
-def _click_rates(counts: Counts, ranks: NDArray[np.int32]) -> Floats:
+def _click_rates(counts: Counts, ranks: Ranks) -> Floats:
     """Clicks per impression at each rank, smooth: pooled in bins that widen, then joined up in
     log-log space."""
     by_rank = counts.by_rank
@@ -271,6 +312,8 @@ def _click_rates(counts: Counts, ranks: NDArray[np.int32]) -> Floats:
 def _blocks(
     truth: Propensities, off: Floats, covered: Floats, claimed: Floats, level: float
 ) -> tuple[Block, ...]:
+    """From errors of log p, whether intervals cover the truth, and standard errors: (replays, R)
+    each, NaN where there is none."""
     found = []
     for first, last in DOUBLING[1:]:
         inside = (truth.ranks >= first) & (truth.ranks <= last) & (truth.ranks != truth.reference)
@@ -279,21 +322,27 @@ def _blocks(
         if not made.any():
             continue
         of_replay = np.nanmean(errors[made.any(axis=1)], axis=1)
-        held = covered[:, inside]
-        told = np.isfinite(held)
-        shares = np.nanmean(held[told.any(axis=1)], axis=1)
-        coverage = float(np.nanmean(held)) if told.any() else None
+        intervals = covered[:, inside]
+        known = np.isfinite(intervals)
+        shares = np.nanmean(intervals[known.any(axis=1)], axis=1)
+        coverage = float(np.nanmean(intervals)) if known.any() else None
         bias, rmse = float(of_replay.mean()), float(np.sqrt(np.nanmean(errors**2)))
         bias_error, share_error = _standard_error(of_replay), _standard_error(shares)
         short = 0.0 if coverage is None else level - coverage
         ranks = truth.ranks[inside]
         found.append(
             Block(
-                int(ranks[0]), int(ranks[-1]), bias, bias_error, rmse,
-                float(np.nanmean(claimed[:, inside])), coverage, float(told.sum() / made.sum()),
-                _judge(bias, bias_error, rmse, short, share_error),
+                first=int(ranks[0]),
+                last=int(ranks[-1]),
+                bias=bias,
+                bias_error=bias_error,
+                rmse=rmse,
+                predicted=float(np.nanmean(claimed[:, inside])),
+                coverage=coverage,
+                supported=float(known.sum() / made.sum()),
+                verdict=_judge(bias, bias_error, rmse, short, share_error),
             )
-        )  # fmt: skip
+        )
     return tuple(found)
 
 
@@ -301,9 +350,13 @@ def _standard_error(values: Floats) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
-def _judge(bias: float, bias_error: float, rmse: float, short: float, short_error: float) -> str:
+def _judge(
+    bias: float, bias_error: float, rmse: float, short: float, short_error: float
+) -> Recovery:
     if abs(bias) > max(BIASED, SURE * bias_error, 0.5 * rmse):
-        return "biased"
+        return Recovery.BIASED
     if short > max(SHORT, SURE * short_error):
-        return "short"
-    return "close" if rmse <= CLOSE else "useful" if rmse <= USEFUL else "noisy"
+        return Recovery.SHORT
+    if rmse <= CLOSE:
+        return Recovery.CLOSE
+    return Recovery.USEFUL if rmse <= USEFUL else Recovery.NOISY

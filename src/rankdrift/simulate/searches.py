@@ -8,22 +8,19 @@ P(click) = p_rank * z, where z belongs to the pair (query, doc) as long as its p
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankdrift.core.database import connect
 from rankdrift.core.errors import BadOption
 from rankdrift.core.types import Floats
-
-Curve = Callable[[Floats], Floats]
+from rankdrift.simulate.days import Chunk, split_days, write_day
+from rankdrift.simulate.hashing import uniform
+from rankdrift.simulate.true_curves import TrueCurve, inverse_log
 
 ITEMS = 700  # candidates of a query; a search shows the first of them
 DRIFT = 0.2  # deviation of an item's place, as a share of the place
@@ -56,11 +53,6 @@ class Searches:
     propensities: Mapping[str, Floats]
 
 
-def inverse_log(ranks: Floats) -> Floats:
-    """The propensities of Appendix D: min(1, 1 / ln rank)."""
-    return 1 / np.log(np.maximum(ranks, np.e))
-
-
 def searches(
     directory: str | os.PathLike[str],
     *,
@@ -70,17 +62,33 @@ def searches(
     depth: int = 500,
     seed: int = 1,
     start: str = "2024-01-01",
-    curve: Curve | Mapping[str, Curve] | None = None,
+    curve: TrueCurve | Mapping[str, TrueCurve] | None = None,
     click_rate: float = 0.05,
     segments: tuple[str, ...] = ("web", "mobile"),
 ) -> Searches:
-    """Write `rows` impressions as one Parquet file a day, `searches-YYYY-MM-DD.parquet`.
-
-    curve: the propensities of an array of ranks, or such a function for each segment.
-    click_rate: mean chance of a click on a query's best item at a rank of propensity 1.
+    """Write a plain log, as large as asked: one Parquet file a day, `searches-YYYY-MM-DD.parquet`.
 
     A day's file depends on its date, the rows it has and the options, not on the days around it:
     any day can be made alone by starting there.
+
+    Parameters
+    ----------
+    directory : where the files go.
+    rows : results shown, in all.
+    days : a file each.
+    queries : to be searched for.
+    depth : the deepest rank, at most 700.
+    seed : another makes another log; the same, the same bytes.
+    start : the first day.
+    curve : the propensities of an array of ranks, or such a function for each segment; by default
+        those of Appendix D.
+    click_rate : mean chance of a click on a query's best item at a rank of propensity 1.
+    segments : values of the column `platform`.
+
+    Returns
+    -------
+    Searches
+        The files, and the truth behind their clicks.
     """
     if min(rows, days, queries, depth) < 1 or depth > ITEMS:
         raise BadOption(
@@ -95,11 +103,9 @@ def searches(
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     paths, clicks = [], 0
-    for number in range(days):
-        day = date.fromisoformat(start) + timedelta(number)
-        wanted = rows * (number + 1) // days - rows * number // days
+    for day, share in split_days(start, days, rows):
         path = folder / f"searches-{day}.parquet"
-        chunks = _chunks(day, wanted, queries, seed, click_rate, table)
+        chunks = _chunks(day, share, queries, seed, click_rate, table)
         clicks += _write(path, day, chunks, queries, segments)
         paths.append(path)
     return Searches(tuple(paths), rows, clicks, propensities)
@@ -116,7 +122,7 @@ def query_text(number: int) -> str:
 
 def _chunks(
     day: date, rows: int, queries: int, seed: int, click_rate: float, propensities: Floats
-) -> Iterator[dict[str, NDArray[Any]]]:
+) -> Iterator[Chunk]:
     """One day's impressions, some searches at a time; propensities is (segments, depth)."""
     random = np.random.default_rng([seed, day.toordinal()])
     depth = propensities.shape[1]
@@ -139,9 +145,9 @@ def _chunks(
         item, query, platform = order[search, place], query[search], platform[search]
         doc = (50 * query + item) % catalogue
         hour = (done + np.arange(len(doc))) / rows
-        on_sale = _uniform(seed, day.toordinal(), doc) < ON_SALE * hour
-        z = 2 * click_rate * quality[item] * _uniform(seed, query, doc, on_sale)
-        price = (5 + 200 * _uniform(seed, doc)) * np.where(on_sale, 0.8, 1)
+        on_sale = uniform(seed, day.toordinal(), doc) < ON_SALE * hour
+        z = 2 * click_rate * quality[item] * uniform(seed, query, doc, on_sale)
+        price = (5 + 200 * uniform(seed, doc)) * np.where(on_sale, 0.8, 1)
         yield {
             "search": first + search,
             "query": query,
@@ -156,49 +162,21 @@ def _chunks(
             return
 
 
-def _uniform(*keys: int | NDArray[Any]) -> Floats:
-    """Numbers in [0, 1) that follow from the keys alone: the mixing of splitmix64, once a key."""
-    state = np.zeros(1, np.uint64)
-    for key in keys:
-        state = state + np.asarray(key).astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        state = state ^ (state >> np.uint64(31))
-    return (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
 def _write(
-    path: Path,
-    day: date,
-    chunks: Iterator[dict[str, NDArray[Any]]],
-    queries: int,
-    segments: tuple[str, ...],
+    path: Path, day: date, chunks: Iterator[Chunk], queries: int, segments: tuple[str, ...]
 ) -> int:
-    """Write a day through a database on disk, so that memory stays small. Returns its clicks."""
-    with (
-        tempfile.TemporaryDirectory(dir=path.parent, prefix=".searches-") as scratch,
-        # One thread, or the bytes of the file would differ from run to run.
-        connect(f"{scratch}/day.duckdb", threads=1) as database,
-    ):
-        database.execute("SET memory_limit = '400MB'")
-        database.execute(
-            "CREATE TABLE words AS SELECT unnest($1) AS number, unnest($2) AS text",
-            [list(range(queries)), [query_text(number) for number in range(queries)]],
-        )
-        database.execute(
-            "CREATE TABLE shown (search BIGINT, query BIGINT, doc BIGINT, rank SMALLINT,"
-            " click TINYINT, price DOUBLE, platform BIGINT)"
-        )
-        for chunk in chunks:
-            database.register("chunk", chunk)
-            database.execute("INSERT INTO shown BY NAME FROM chunk")
-        target = f"{scratch}/day.parquet"
-        database.execute(
-            "COPY (SELECT search, text AS query, $1[query % len($1) + 1] AS category, doc, rank,"
-            " click, price, $2[platform + 1] AS platform, $3::DATE AS day"
-            " FROM shown JOIN words ON number = query)"
-            f" TO '{target.replace(chr(39), 2 * chr(39))}' (FORMAT parquet, COMPRESSION zstd)",
-            [CATEGORIES, segments, day],
-        )
-        os.replace(target, path)
-        return int(database.execute("SELECT sum(click) FROM shown").fetchall()[0][0])
+    """Write a day; returns its clicks."""
+    numbers = list(range(queries))
+    _, clicks = write_day(
+        path,
+        chunks,
+        columns="search BIGINT, query BIGINT, doc BIGINT, rank SMALLINT, click TINYINT,"
+        " price DOUBLE, platform BIGINT",
+        words={"number": numbers, "text": [query_text(number) for number in numbers]},
+        select="SELECT search, text AS query, $1[query % len($1) + 1] AS category, doc, rank,"
+        " click, price, $2[platform + 1] AS platform, $3::DATE AS day"
+        " FROM shown JOIN words ON number = query",
+        parameters=[CATEGORIES, segments, day],
+        on_disk=True,
+    )
+    return clicks
