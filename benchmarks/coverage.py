@@ -52,16 +52,20 @@ def world(seed: int, pairs: int = PAIRS, queries: int = QUERIES) -> Counts:
         rank = np.rint(middle * np.exp(shift[query]) + middle / 5 * rng.normal(size=(_BATCH, 2)))
         inside = ((rank >= 1) & (rank <= RANKS)).all(axis=1)
         query, rank = query[inside], rank[inside].astype(np.int64)
-        looked = np.where(
-            rng.random(rank.shape) < 0.5, depth[query], rng.random(rank.shape)
-        ) < p[rank - 1]  # fmt: skip
+        looked = (
+            np.where(rng.random(rank.shape) < 0.5, depth[query], rng.random(rank.shape))
+            < p[rank - 1]
+        )
         level = np.minimum(0.1 / (1 + np.log(middle[inside, 0]) / 6) * np.exp(lift[query]), 0.9)
         relevance = 1 - rng.random(len(query)) ** (level / (1 - level))
         click = looked & (rng.random(rank.shape) < relevance[:, None])
         usable = np.flatnonzero(click.any(axis=1) & (rank[:, 0] != rank[:, 1]))[: pairs - have]
         have += len(usable)
-        parts.append(count_pairs(rank[usable], click[usable], bucket[query[usable]],
-                                 buckets=BUCKETS, max_rank=RANKS))  # fmt: skip
+        parts.append(
+            count_pairs(
+                rank[usable], click[usable], bucket[query[usable]], buckets=BUCKETS, max_rank=RANKS
+            )
+        )
     return merge(parts)
 
 
@@ -82,8 +86,9 @@ def judge(seed: int, cases: Any = CASES, **size: int) -> dict[str, np.ndarray]:
         for first, last in BLOCKS:
             inside = (p.ranks >= first) & (p.ranks <= last)
             well = inside & p.supported
-            rows.append([covered[well].sum(), well.sum(), inside.sum(), z[well].sum(),
-                         (z[well] ** 2).sum()])  # fmt: skip
+            rows.append(
+                [covered[well].sum(), well.sum(), inside.sum(), z[well].sum(), (z[well] ** 2).sum()]
+            )
         found[name] = np.array(rows, float)
     return found
 
@@ -102,21 +107,27 @@ def run(rows: int, worlds: int = 500, jobs: int = 2, first_seed: int = 0) -> dic
     measure.show(
         f"Share of 95% intervals that cover the truth, {worlds} worlds of {PAIRS:,} pairs",
         ("", *blocks),
-        ((name, *(f"{c:.1%} ± {e:.1%}" for c, e in zip(s["covered"], s["error"], strict=True)))
-         for name, s in shares.items()),
+        (
+            (name, *(f"{c:.1%} ± {e:.1%}" for c, e in zip(s["covered"], s["error"], strict=True)))
+            for name, s in shares.items()
+        ),
         f"Wanted: {LEAST:.0%} to {MOST:.0%}, of loglog and direct, on average in each block of "
         "ranks. After ± is the simulation's own standard error, from how worlds differ. The model "
         "takes clicks of one query for independent, which they are not here.",
-    )  # fmt: skip
+    )
     measure.show(
         "Behind it",
         ("", *blocks),
-        (row for name, s in shares.items() for row in (
-            (f"{name}: mean square of error / standard error", *s["square"]),
-            (f"{name}: ranks marked as weakly supported", *(f"{w:.1%}" for w in s["weak"])),
-        )),
+        (
+            row
+            for name, s in shares.items()
+            for row in (
+                (f"{name}: mean square of error / standard error", *s["square"]),
+                (f"{name}: ranks marked as weakly supported", *(f"{w:.1%}" for w in s["weak"])),
+            )
+        ),
         "With a right standard error from 64 buckets the mean square is about 63 / 61 = 1.03.",
-    )  # fmt: skip
+    )
     return {"worlds": worlds, "first seed": first_seed, **shares}
 
 

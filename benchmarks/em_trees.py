@@ -19,6 +19,7 @@ from rankdrift.methods import em_features
 from rankdrift.methods.em_features import regression_em
 from rankdrift.methods.rank_times_stratum import solve_factor
 from rankdrift.simulate import market
+from rankdrift.simulate.marketplace import MARKET_QUERY, SAME_QUERY_SAME_RELEVANCE
 from tests.support.method_world import made
 
 TREES = (10, 20, 40, 80)
@@ -35,25 +36,33 @@ def judge_trees() -> dict[str, Any]:
     return {
         "few values": _by_trees(
             "Two features of few values tell all, learning rate 0.3",
-            read_matrix(exact.log(threads=1), features=features), exact.log_p, learning_rate=0.3,
+            read_matrix(exact.log(threads=1), features=features),
+            exact.log_p,
+            learning_rate=0.3,
         ),
         "features tell all": _by_trees(
-            "Two features tell all", read_matrix(smooth.log(threads=1), features=features),
+            "Two features tell all",
+            read_matrix(smooth.log(threads=1), features=features),
             smooth.log_p,
         ),
         "market": _by_trees("The marketplace, web, 25 features", some, truth),
         "what features leave out": _left_out(some),
-    }  # fmt: skip
+    }
 
 
 def _market() -> tuple[Matrix, Any]:
     with tempfile.TemporaryDirectory() as folder:
         made_up = market(folder, rows=800_000, days=4, queries=1000, seed=1, labels=True)
         log = read_log(
-            [str(path) for path in made_up.paths], query=["keywords", "category", "aspects"],
-            same="price", day="day", time="time", search="search", max_rank=BLOCKS[-1][1],
-            where="sort = 'best_match' AND NOT auction AND platform = 'web'",
-        )  # fmt: skip
+            [str(path) for path in made_up.paths],
+            query=MARKET_QUERY,
+            same="price",
+            day="day",
+            time="time",
+            search="search",
+            max_rank=BLOCKS[-1][1],
+            where=f"{SAME_QUERY_SAME_RELEVANCE} AND platform = 'web'",
+        )
         matrix = read_matrix(log, features="f_*", relevance="relevance")
     log_p = np.log(made_up.propensities["web"][: BLOCKS[-1][1]])
     return matrix, log_p - log_p[0]
@@ -65,26 +74,33 @@ def _by_trees(title: str, matrix: Matrix, log_p: Any, **options: float) -> dict[
         curve = regression_em(matrix, trees=trees, bootstrap=0, threads=1, **options)
         off = curve.log_p - log_p[curve.ranks - 1]
         weight = curve.clicks * (curve.ranks > 1)
-        rows.append({
-            "trees": trees, "rounds": curve.provenance["rounds"],
-            "mean error": float(weight @ off / weight.sum()),
-            "at rank 10": float(off[curve.ranks == 10][0]),
-            "at the last ten": float(off[curve.ranks > len(log_p) - 10].mean()),
-            "held out": _held_out(matrix, trees, **options),
-        })  # fmt: skip
+        rows.append(
+            {
+                "trees": trees,
+                "rounds": curve.provenance["rounds"],
+                "mean error": float(weight @ off / weight.sum()),
+                "at rank 10": float(off[curve.ranks == 10][0]),
+                "at the last ten": float(off[curve.ranks > len(log_p) - 10].mean()),
+                "held out": _held_out(matrix, trees, **options),
+            }
+        )
     best = max(row["held out"] for row in rows)
     shown = ("mean error", "at rank 10", "at the last ten")
     show(
         f"{title}: {len(matrix):,} rows, {matrix.n_clicks:,} clicks, {len(log_p)} ranks",
         list(rows[0]),
         [
-            [row["trees"], row["rounds"], *(f"{row[name]:+.2f}" for name in shown),
-             f"{row['held out'] - best:+.1f}"]
+            [
+                row["trees"],
+                row["rounds"],
+                *(f"{row[name]:+.2f}" for name in shown),
+                f"{row['held out'] - best:+.1f}",
+            ]
             for row in rows
         ],
         "Errors of log p, the mean weighted by clicks. Held out: log-likelihood of the clicks of a "
         "fifth of the queries, less the largest.",
-    )  # fmt: skip
+    )
     return {"rows": rows}
 
 
@@ -96,17 +112,17 @@ def _held_out(matrix: Matrix, trees: int, **options: float) -> float:
         matrix.take(~_fifth(matrix)), trees=trees, bootstrap=0, threads=1, **options
     )
     matrix = matrix.take(np.isin(matrix.rank, curve.ranks))
-    held = _fifth(matrix)
+    apart = _fifth(matrix)
     chosen = em_features.Options(trees=trees, threads=1, **options)  # type: ignore[arg-type]
-    rows, _, _, _, inside = em_features._look(matrix, 1)
+    rows, _, _, _, inside = em_features._clicked_ranks(matrix, 1)
     data = em_features._dataset(lightgbm, matrix, inside, chosen)
-    p, weight = np.exp(curve.log_p - curve.log_p.max()), (~held).astype(np.float32)
+    p, weight = np.exp(curve.log_p - curve.log_p.max()), (~apart).astype(np.float32)
     level = em_features._log_odds(float(weight @ rows.click) / float(weight @ p[rows.rank]))
     log_z = np.log(em_features._boost(lightgbm, data, rows, p, weight, level, chosen))
     clicks, misses = weight * rows.click, weight * ~rows.click
     log_p = np.minimum(solve_factor(rows.rank, rows.ranks, log_z, clicks, misses), 0)
-    chance = np.exp(log_p[rows.rank] + log_z)[held]
-    return float(np.log(np.where(rows.click[held], chance, 1 - chance)).sum())
+    chance = np.exp(log_p[rows.rank] + log_z)[apart]
+    return float(np.log(np.where(rows.click[apart], chance, 1 - chance)).sum())
 
 
 def _fifth(matrix: Matrix) -> Any:
@@ -131,7 +147,8 @@ def _left_out(matrix: Matrix) -> dict[str, float]:
         found[name] = float(matrix.relevance[inside].mean() / learnt[inside].mean())
     show(
         "The marketplace: true relevance over what its features tell of it, by rank",
-        list(found), [[f"{share:.2f}" for share in found.values()]],
+        list(found),
+        [[f"{share:.2f}" for share in found.values()]],
         "300 trees, grown on the true relevance of other queries.",
-    )  # fmt: skip
+    )
     return found

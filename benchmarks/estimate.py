@@ -48,8 +48,11 @@ def run(rows: int) -> dict[str, Any]:
     direct = Options(curve="direct", clicks="single")
     loglog = replace(direct, curve="loglog")
     exact = _exact(counts, direct)
-    many = replace(counts, pairs=replace(counts.pairs, pairs=counts.pairs.pairs * TIMES),
-                   options={**counts.options, "times": TIMES})  # fmt: skip
+    many = replace(
+        counts,
+        pairs=replace(counts.pairs, pairs=counts.pairs.pairs * TIMES),
+        options={**counts.options, "times": TIMES},
+    )
     rivals = _rivals(wins, exact)
     timed = _fastest(
         {

@@ -51,9 +51,11 @@ def _test_set() -> tuple[Matrix, dict[str, np.ndarray]]:
     z = rng.normal(size=n)
     click = rng.random(n) < 2 * CLICK_RATE / (1 + np.exp(-z))
     matrix = Matrix.from_arrays(
-        np.empty((n, 0)), rank=np.tile(RANKS, QUERIES), click=click,
+        np.empty((n, 0)),
+        rank=np.tile(RANKS, QUERIES),
+        click=click,
         query=np.repeat(np.arange(QUERIES), len(RANKS)),
-    )  # fmt: skip
+    )
     return matrix, {f"model {i}": z + (i + 1) * rng.normal(size=n) for i in range(MODELS)}
 
 

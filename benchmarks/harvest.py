@@ -57,9 +57,11 @@ def _beside_scan(
     for name, rows in sizes.items():
         scan, harvest = best[f"scan {name}"], best[f"harvest {name}"]
         timed[name] = {
-            "scan": scan, "harvest": harvest, "ratio": harvest / scan,
+            "scan": scan,
+            "harvest": harvest,
+            "ratio": harvest / scan,
             "rows a second": rows / harvest,
-        }  # fmt: skip
+        }
     return timed
 
 

@@ -41,6 +41,7 @@ from rankdrift.methods.rank_times_stratum import maximise, solve_factor
 from rankdrift.methods.tallies import clicked_pairs, tally
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.simulate import market
+from rankdrift.simulate.marketplace import MARKET_QUERY, SAME_QUERY_SAME_RELEVANCE
 from tests.support.method_world import Made, made
 
 PEER = ("torch==2.13.0", "ultr-bias-toolkit==0.0.5", "pandas")
@@ -92,30 +93,37 @@ def time_all_pairs() -> dict[str, float]:
         maximise(data, _start(sets, keep))
     fit = (time.process_time() - start) / 20
     measured = {
-        "toolkit_seconds": peer["whole"], "seconds": seconds,
-        "toolkit_fit_seconds": peer["fit"], "fit_seconds": fit,
-        "times_as_fast": peer["whole"] / seconds, "fit_times_as_fast": peer["fit"] / fit,
+        "toolkit_seconds": peer["whole"],
+        "seconds": seconds,
+        "toolkit_fit_seconds": peer["fit"],
+        "fit_seconds": fit,
+        "times_as_fast": peer["whole"] / seconds,
+        "fit_times_as_fast": peer["fit"] / fit,
         "curve_times_as_fast": peer["whole"] / (counting + fit),
         # With the best relevance for every two ranks, which is more than its model allows.
         "toolkit_log_likelihood": _likelihood(data, np.log(np.maximum(peer["p"], 1e-12))),
         "log_likelihood": float(whole.log_likelihood or 0),
         "toolkit_error": float(np.abs(np.log(peer["p"]) - world.log_p).max()),
         "error": float(np.abs(whole.log_p - world.log_p).max()),
-    }  # fmt: skip
+    }
     show(
-        "AllPairs, 10 ranks, 200,000 rows", ["", "ultr-bias-toolkit", "rankdrift"],
+        "AllPairs, 10 ranks, 200,000 rows",
+        ["", "ultr-bias-toolkit", "rankdrift"],
         [
             ["sets and maximum, s", peer["whole"], counting + fit],
             ["and intervals, s", None, seconds],
             ["maximum only, ms", 1000 * peer["fit"], 1000 * fit],
-            ["log-likelihood", f"{measured['toolkit_log_likelihood']:.4f}",
-             f"{measured['log_likelihood']:.4f}"],
+            [
+                "log-likelihood",
+                f"{measured['toolkit_log_likelihood']:.4f}",
+                f"{measured['log_likelihood']:.4f}",
+            ],
             ["largest error of log p", measured["toolkit_error"], measured["error"]],
         ],
         f"{measured['curve_times_as_fast']:.0f} times as fast (wanted: 50), "
         f"{measured['fit_times_as_fast']:.0f} times for the maximum alone, and "
         f"{measured['times_as_fast']:.0f} times with intervals, which the other does not give.",
-    )  # fmt: skip
+    )
     return measured
 
 
@@ -153,18 +161,25 @@ def time_em() -> dict[str, float]:
     # By itself, for the peak of this process is that of all that was measured in it before.
     peak = run_alone(sys.executable, "-m", "benchmarks.rivals", "em-once").require().megabytes
     measured = {
-        "rows": len(wide), "features": 25, "trees": rounds * trees, "leaves": leaves,
-        "seconds": seconds, "lightgbm_seconds": alone, "overhead": seconds / alone - 1,
-        "row_trees_per_second": len(wide) * rounds * trees / seconds, "peak_megabytes": peak,
-    }  # fmt: skip
+        "rows": len(wide),
+        "features": 25,
+        "trees": rounds * trees,
+        "leaves": leaves,
+        "seconds": seconds,
+        "lightgbm_seconds": alone,
+        "overhead": seconds / alone - 1,
+        "row_trees_per_second": len(wide) * rounds * trees / seconds,
+        "peak_megabytes": peak,
+    }
     show(
         f"Regression EM, {len(wide):,} rows, 25 features, {rounds} rounds of {trees} trees",
-        ["", "seconds"], [["LightGBM alone", alone], ["EM", seconds]],
+        ["", "seconds"],
+        [["LightGBM alone", alone], ["EM", seconds]],
         f"Overhead {measured['overhead']:.0%} (at most 20%); {len(wide) / seconds:,.0f} rows a "
         f"second in all; peak {peak:,.0f} MB of a process that makes up the log too. LightGBM "
         f"alone grows trees of {leaves:.0f} leaves on the clicks, EM of at most "
         f"{Options().leaves}.",
-    )  # fmt: skip
+    )
     return measured
 
 
@@ -174,9 +189,12 @@ def _wide() -> Matrix:
     told = read_matrix(world.log(threads=1), features=["f_good", "f_place"])
     noise = np.random.default_rng(0).normal(size=(len(told), 23)).astype(np.float32)
     return Matrix.from_arrays(
-        np.concatenate([told.x, noise], axis=1), rank=told.rank, click=told.click,
-        query=told.query, search=told.search,
-    )  # fmt: skip
+        np.concatenate([told.x, noise], axis=1),
+        rank=told.rank,
+        click=told.click,
+        query=told.query,
+        search=told.search,
+    )
 
 
 def _grow(matrix: Matrix, rounds: int, trees: int) -> Any:
@@ -212,14 +230,20 @@ def judge_in_worlds() -> dict[str, dict[str, dict[str, float]]]:
         }
     methods = list(dict.fromkeys(m for found in judged.values() for m in found))
     show(
-        "Mean error of log p, ranks 2 to 10 (± between 5 seeds)", ["method", *judged],
+        "Mean error of log p, ranks 2 to 10 (± between 5 seeds)",
+        ["method", *judged],
         [
-            [m, *(f"{f[m]['error']:+.2f} ± {f[m]['spread']:.2f}" if m in f else ""
-                  for f in judged.values())]
+            [
+                m,
+                *(
+                    f"{f[m]['error']:+.2f} ± {f[m]['spread']:.2f}" if m in f else ""
+                    for f in judged.values()
+                ),
+            ]
             for m in methods
         ],
         "0 is right; below 0 is too steep, above too flat.",
-    )  # fmt: skip
+    )
     return judged
 
 
@@ -250,10 +274,15 @@ def judge_in_market(rows: int = 2_000_000, depth: int = 120) -> dict[str, dict[s
         made_up = market(folder, rows=rows, days=4, queries=1000, seed=1)
         for platform in ("web", "mobile"):
             log = read_log(
-                [str(path) for path in made_up.paths], query=["keywords", "category", "aspects"],
-                same="price", day="day", time="time", search="search", max_rank=depth,
-                where=f"sort = 'best_match' AND NOT auction AND platform = '{platform}'",
-            )  # fmt: skip
+                [str(path) for path in made_up.paths],
+                query=MARKET_QUERY,
+                same="price",
+                day="day",
+                time="time",
+                search="search",
+                max_rank=depth,
+                where=f"{SAME_QUERY_SAME_RELEVANCE} AND platform = '{platform}'",
+            )
             truth = np.log(made_up.propensities[platform][:depth])
             curves = {
                 "direct": estimate(harvest(log), curve="direct"),
@@ -273,11 +302,12 @@ def judge_in_market(rows: int = 2_000_000, depth: int = 120) -> dict[str, dict[s
             judged[platform]["share of ranks em is higher"] = float((above[both > 1] > 0).mean())
     names = list(judged["web"])
     show(
-        f"The marketplace, {rows:,} rows, ranks 1 to {depth}", ["", *judged],
+        f"The marketplace, {rows:,} rows, ranks 1 to {depth}",
+        ["", *judged],
         [[name, *(f"{found[name]:+.3f}" for found in judged.values())] for name in names],
         "Errors of log p, weighted by clicks; a dip is how far log p at the end of a batch of 40 "
         "is below the batch's beginning, beside the slope in log rank.",
-    )  # fmt: skip
+    )
     return judged
 
 
@@ -291,8 +321,13 @@ def _dip(ranks: Any, log_p: Any) -> float:
 
 
 if __name__ == "__main__":
-    which = {"all-pairs": time_all_pairs, "em": time_em, "worlds": judge_in_worlds,
-             "market": judge_in_market, "trees": judge_trees}  # fmt: skip
+    which = {
+        "all-pairs": time_all_pairs,
+        "em": time_em,
+        "worlds": judge_in_worlds,
+        "market": judge_in_market,
+        "trees": judge_trees,
+    }
     if sys.argv[1:] == ["em-once"]:
         regression_em(_wide(), bootstrap=0, threads=1)
         sys.exit()

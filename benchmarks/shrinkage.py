@@ -1,4 +1,4 @@
-"""Do intervals of shrunk curves hold the truth? python -m benchmarks.shrinkage (five minutes)
+"""Do intervals of shrunk curves cover the truth? python -m benchmarks.shrinkage (five minutes)
 
 Segments whose curves are rank ** -0.7 and something of their own at ranks 5 and 30: another slope,
 the same at both, or steps of a random walk in the logarithm of the rank. Each kind of segments for
@@ -57,12 +57,12 @@ KINDS: dict[str, tuple[Draw, int]] = {
 
 
 def study(draw: Draw, many: int) -> dict[str, tuple[float, float]]:
-    """Of own, pool and leaning curves: the share of 95% intervals that hold the truth, and the root
+    """Of own, pool and shrunk curves: the share of 95% intervals that cover the truth, and the root
     mean square error of log p, at ranks 5 and 30."""
-    from worlds import simulate
+    from support.worlds import simulate
 
-    held: dict[str, list[Any]] = {"own": [], "pool": [], "leaning": []}
-    off: dict[str, list[Any]] = {name: [] for name in held}
+    covered: dict[str, list[Any]] = {"own": [], "pool": [], "shrunk": []}
+    off: dict[str, list[Any]] = {name: [] for name in covered}
     for seed in range(FIRST, FIRST + WORLDS):
         drawn = draw(np.random.default_rng(seed), many)
         curves = {f"segment {n}": _curve(deviation) for n, deviation in enumerate(drawn)}
@@ -70,18 +70,20 @@ def study(draw: Draw, many: int) -> dict[str, tuple[float, float]]:
         found = estimate(world.counts, by="device", curve="loglog(1, 5, 30)")
         for segment in found.by_segment:
             each = found.by_segment[segment], found, found.shrunk[segment]
-            for name, curve in zip(held, each, strict=True):
+            for name, curve in zip(covered, each, strict=True):
                 at = AT[len(curve.ranks) > AT]
                 truth = world.by_segment[str(segment[0])][at]
                 low, high = (np.log(bound)[at] for bound in curve.interval(0.95))
-                held[name] += ((low <= truth) & (truth <= high)).tolist()
+                covered[name] += ((low <= truth) & (truth <= high)).tolist()
                 off[name] += (curve.log_p[at] - truth).tolist()
-    return {name: (np.mean(held[name]), np.sqrt(np.mean(np.square(off[name])))) for name in held}
+    return {
+        name: (np.mean(covered[name]), np.sqrt(np.mean(np.square(off[name])))) for name in covered
+    }
 
 
 def false_alarms() -> np.ndarray:
     """p-values (EQUAL,) of three segments having one curve, where they have."""
-    from worlds import power, simulate
+    from support.worlds import power, simulate
 
     same = {name: power(0.6) for name in ("app", "tv", "web")}
     worlds = (simulate(900, 30, seed, segments=same, queries=300) for seed in range(EQUAL))
@@ -97,20 +99,24 @@ def _curve(deviation: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 def main() -> None:
     found = {kind: study(*how) for kind, how in KINDS.items()}
     measure.show(
-        "95% intervals that hold the truth, and the error of log p",
-        ("segments", "own", "", "pool", "", "leaning", ""),
+        "95% intervals that cover the truth, and the error of log p",
+        ("segments", "own", "", "pool", "", "shrunk", ""),
         (
-            (kind, *(cell for held, off in each.values() for cell in (f"{held:.1%}", f"{off:.3f}")))
+            (
+                kind,
+                *(cell for share, off in each.values() for cell in (f"{share:.1%}", f"{off:.3f}")),
+            )
             for kind, each in found.items()
         ),
         f"{WORLDS} worlds of each kind, {PAIRS} usable pairs a segment; ranks 5 and 30.",
     )
     p = false_alarms()
     measure.show(
-        f"p-values of {len(p)} worlds with equal segments", ("below", "share"),
+        f"p-values of {len(p)} worlds with equal segments",
+        ("below", "share"),
         ((f"{level:.0%}", f"{(p < level).mean():.1%}") for level in (0.05, 0.01)),
         "",
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

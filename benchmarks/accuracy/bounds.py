@@ -26,9 +26,16 @@ BATCHES = 24
 def information(n: int, **options) -> np.ndarray:
     """(R, R), of n usable pairs as `rankdrift.simulate.pairs` draws them with two appearances."""
     given = {
-        "ranks": 500, "propensities": None, "ctr": None, "relevance": 0.1, "appearances": 2,
-        "spread": 0.2, "queries": 5_000, "query_effect": 0.0, "seed": 0,
-    }  # fmt: skip
+        "ranks": 500,
+        "propensities": None,
+        "ctr": None,
+        "relevance": 0.1,
+        "appearances": 2,
+        "spread": 0.2,
+        "queries": 5_000,
+        "query_effect": 0.0,
+        "seed": 0,
+    }
     world = Recipe.make(n=n, **{**given, **options})
     rng = np.random.default_rng(12345)
     size = len(world.p)

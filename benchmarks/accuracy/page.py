@@ -49,11 +49,12 @@ def tables(results: dict[str, Any]) -> str:
 
 def overview(results: dict[str, Any]) -> str:
     lines = [
-        "### All scenarios at a glance", "",
+        "### All scenarios at a glance",
+        "",
         "| scenario | estimator | RMSE of log p | blocks with a bias | all blocks, p "
         "| 95% covers | efficiency |",
         "|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
+    ]
     for name, found in results.items():
         for estimator, entry in found["estimators"].items():
             if "blocks" not in entry:
@@ -71,10 +72,11 @@ def overview(results: dict[str, Any]) -> str:
 
 def slope(results: dict[str, Any]) -> str:
     lines = [
-        "### From 1,000 to 1,000,000 pairs", "",
+        "### From 1,000 to 1,000,000 pairs",
+        "",
         "| pairs | RMSE of log p | times √pairs | 95% covers | efficiency |",
         "|---|---|---|---|---|",
-    ]  # fmt: skip
+    ]
     for name in SIZES:
         entry = results[name]["estimators"]["loglog"]
         n = int(name.split("-")[1])
@@ -110,9 +112,11 @@ def detail(name: str, found: dict[str, Any]) -> str:
         cells = {b["first"]: b for b in entry.get("blocks", [])}
         row = [
             f"{cells[b['first']]['bias']:+.3f} ± {cells[b['first']]['bias_error']:.3f}; "
-            f"{cells[b['first']]['rmse']:.3f}" if b["first"] in cells else "–"
+            f"{cells[b['first']]['rmse']:.3f}"
+            if b["first"] in cells
+            else "–"
             for b in blocks
-        ]  # fmt: skip
+        ]
         lines.append(f"| {estimator} | {' | '.join(row)} |")
     return "\n".join([*lines, ""])
 

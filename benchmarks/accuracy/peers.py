@@ -89,10 +89,14 @@ def answer(files: list[str]) -> None:
     for file in files:
         with np.load(file) as arrays:
             rank, click = arrays["rank"], arrays["click"]
-        log = pd.DataFrame({
-            "query_id": 0, "doc_id": np.repeat(np.arange(len(rank)), rank.shape[1]),
-            "position": rank.ravel(), "click": click.ravel().astype(int),
-        })  # fmt: skip
+        log = pd.DataFrame(
+            {
+                "query_id": 0,
+                "doc_id": np.repeat(np.arange(len(rank)), rank.shape[1]),
+                "position": rank.ravel(),
+                "click": click.ravel().astype(int),
+            }
+        )
         torch.manual_seed(0)
         told = {}
         for name, estimator in (

@@ -28,9 +28,16 @@ from rankdrift.simulate.appendix_d import Recipe
 
 BATCHES = 24
 DEFAULTS = {
-    "ranks": 500, "propensities": None, "ctr": None, "relevance": 0.1, "appearances": 2,
-    "spread": 0.2, "queries": 5_000, "query_effect": 0.0, "seed": 0,
-}  # fmt: skip
+    "ranks": 500,
+    "propensities": None,
+    "ctr": None,
+    "relevance": 0.1,
+    "appearances": 2,
+    "spread": 0.2,
+    "queries": 5_000,
+    "query_effect": 0.0,
+    "seed": 0,
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -86,8 +86,12 @@ def run(name: str, repetitions: int, jobs: int) -> dict[str, Any]:
 def summarise(name: str, trials: Iterable[dict[str, Any]]) -> dict[str, Any]:
     scenario, every = SCENARIOS[name], list(trials)
     info = information(**scenario.bound) if scenario.bound else None
-    found: dict[str, Any] = {"title": scenario.title, "note": scenario.note,
-                             "repetitions": len(every), "estimators": {}}  # fmt: skip
+    found: dict[str, Any] = {
+        "title": scenario.title,
+        "note": scenario.note,
+        "repetitions": len(every),
+        "estimators": {},
+    }
     for estimator in scenario.estimators:
         good = [t[estimator] for t in every if isinstance(t[estimator], Trial)]
         told = [t[estimator] for t in every if isinstance(t[estimator], str)]
@@ -123,19 +127,26 @@ def figures(trials: list[Trial]) -> dict[str, Any]:
         by_block.append(means)
         held = covered[:, inside]
         held = held[np.isfinite(held)]
-        blocks.append({
-            "first": first, "last": min(last, len(ranks)),
-            "bias": float(means.mean()),
-            "bias_error": float(means.std(ddof=1) / np.sqrt(len(means))) if len(means) > 1 else 0.0,
-            "rmse": float(np.sqrt(np.nanmean(part**2))),
-            "coverage": float(held.mean()) if len(held) else None,
-        })  # fmt: skip
+        blocks.append(
+            {
+                "first": first,
+                "last": min(last, len(ranks)),
+                "bias": float(means.mean()),
+                "bias_error": float(means.std(ddof=1) / np.sqrt(len(means)))
+                if len(means) > 1
+                else 0.0,
+                "rmse": float(np.sqrt(np.nanmean(part**2))),
+                "coverage": float(held.mean()) if len(held) else None,
+            }
+        )
     return {
-        "blocks": blocks[:-1], "bias_p": unbiased(by_block[:-1]),
-        "rmse": blocks[-1]["rmse"], "coverage": blocks[-1]["coverage"],
+        "blocks": blocks[:-1],
+        "bias_p": unbiased(by_block[:-1]),
+        "rmse": blocks[-1]["rmse"],
+        "coverage": blocks[-1]["coverage"],
         "estimated": float(np.isfinite(off).mean()),
         "seconds": float(np.mean([t.seconds for t in trials])),
-    }  # fmt: skip
+    }
 
 
 def unbiased(by_block: list[np.ndarray]) -> float | None:

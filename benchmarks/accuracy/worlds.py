@@ -151,7 +151,13 @@ def _counted(rng, rank, z, truth, ranks, *, click=None, long=None, kind=None):
         up = np.where(rank[:, 1] < rank[:, 0], UP_SHORT, DOWN_SHORT)
         drift = np.where(rank[:, 1] == rank[:, 0], 0, up + long)
     counts = count_pairs(
-        rank, click, rng.integers(0, 64, len(rank)), buckets=64, max_rank=ranks, drift=drift,
-        segment=kind, segments=None if kind is None else {"kind": ("flat", "steep")},
-    )  # fmt: skip
+        rank,
+        click,
+        rng.integers(0, 64, len(rank)),
+        buckets=64,
+        max_rank=ranks,
+        drift=drift,
+        segment=kind,
+        segments=None if kind is None else {"kind": ("flat", "steep")},
+    )
     return World(counts, np.log(truth))

@@ -66,7 +66,7 @@ def runs(tmp_path_factory):
         patch.chdir(folder)
         patch.setitem(table.SIZES, "small", TINY)
         # The web and mobile figures and real features take long; the docs' tests draw the former.
-        patch.setattr("rankdrift.reproduce.platforms.platforms", lambda *_: ([], {}))
+        patch.setattr("rankdrift.reproduce.paper_figures.platforms", lambda *_: ([], {}))
         patch.setattr(
             "rankdrift.reproduce.real_features.reproduce_real", lambda *_, **__: {"shown": [0.5]}
         )

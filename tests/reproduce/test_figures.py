@@ -8,7 +8,7 @@ import pytest
 from rankdrift import estimate
 from rankdrift.core.errors import NotConverged
 from rankdrift.methods import em_features
-from rankdrift.reproduce import platforms, simulation
+from rankdrift.reproduce import paper_figures
 from rankdrift.reproduce.drawing import error_of, line_of, panel, save, true_line
 from rankdrift.simulate import pairs
 
@@ -58,7 +58,7 @@ def test_a_chart_and_its_numbers(world, tmp_path):
 def test_two_panels_beside_each_other(world, tmp_path):
     line = line_of("loglog", estimate(world.counts), "#D55E00")
     words = {"web": "left words", "mobile": "right words"}
-    paths = platforms._draw(tmp_path, "two", {"web": [line], "mobile": [line]}, words)
+    paths = paper_figures._draw(tmp_path, "two", {"web": [line], "mobile": [line]}, words)
     text = paths[0].read_text()
     assert all(told in text for told in (*words.values(), "Web, 50", "Mobile, 40"))
     assert {row["panel"] for row in read(paths[2])} == {"web", "mobile"}
@@ -74,19 +74,19 @@ def test_em_learns_from_the_rows_that_the_others_count(monkeypatch):
         raise NotConverged("Only looking.")
 
     monkeypatch.setattr(em_features, "regression_em", stop)
-    assert platforms._by_em(20_000, 1, said.append) == {}
+    assert paper_figures._by_em(20_000, 1, said.append) == {}
     assert len(read) == 2
     for where in read:
-        assert platforms.SAME_QUERY_SAME_RELEVANCE in where
-    assert "NOT auction" in platforms.SAME_QUERY_SAME_RELEVANCE
+        assert paper_figures.SAME_QUERY_SAME_RELEVANCE in where
+    assert "NOT auction" in paper_figures.SAME_QUERY_SAME_RELEVANCE
     assert said[1:] == [f"No EM curve for {name}: Only looking." for name in ("web", "mobile")]
 
 
 def test_the_simulation_figure(tmp_path, monkeypatch):
-    monkeypatch.setattr(simulation, "PAIRS", 5_000)
-    monkeypatch.setattr(simulation, "RANKS", 50)
+    monkeypatch.setattr(paper_figures, "PAIRS", 5_000)
+    monkeypatch.setattr(paper_figures, "RANKS", 50)
     said = []
-    paths, errors = simulation.simulation(tmp_path, 1, said.append)
+    paths, errors = paper_figures.simulation(tmp_path, 1, said.append)
     assert len(paths) == 6 and all(path.stat().st_size for path in paths)
     assert said == ["Appendix D: 5,000 pairs ..."]
     found = errors["simulation"]

@@ -93,11 +93,12 @@ def table(
         rankdrift reproduce table --small --searches 1000 --models biased,ours    seconds, by luck
     """
     from rankdrift.reproduce import table as tables
+    from rankdrift.reproduce.models import MODELS
 
     if output:
         tables.check_ending(output)
         check_file(output)
-    chosen = [name.strip() for name in models.split(",")] if models else tables.MODELS
+    chosen = [name.strip() for name in models.split(",")] if models else MODELS
     name = "small" if small else "paper"
     default = (1,) if small else (1, 2, 3)
     found = tables.reproduce_table(

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdrift.core.files import write_text
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Floats, Ranks
 from rankdrift.propensities.intervals import t_quantile
 from rankdrift.propensities.propensities import Propensities
 
@@ -33,7 +32,7 @@ class Line:
 
     name: str
     colour: str
-    ranks: NDArray[np.int32]
+    ranks: Ranks
     values: Floats
     low: Floats | None = None
     high: Floats | None = None
@@ -51,6 +50,7 @@ class Figures:
 
 
 def true_line(p: Floats, colour: str = GREEN, dash: Sequence[float] = (1, 0)) -> Line:
+    """The truth (R,) as a curve to draw, 1 at rank 1."""
     return Line("truth", colour, np.arange(1, len(p) + 1, dtype=np.int32), p / p[0], dash=dash)
 
 
@@ -64,8 +64,16 @@ def line_of(
     dash: Sequence[float] = (1, 0),
     width: float = 2.0,
 ) -> Line:
-    """An estimate as it is, or `scaled_to` a truth (R,): their mean logs over the ranks drawn are
-    made the same, and the band is that of p relative to this mean."""
+    """An estimate as a curve to draw.
+
+    Parameters
+    ----------
+    name, colour, dash, width : how it is drawn.
+    found : the estimate.
+    band : draw its intervals too.
+    scaled_to : a truth (R,): mean logs over the ranks drawn are made the same, and the band is
+        that of p relative to this mean. None: the estimate as it is.
+    """
     inside = found.ranks <= DRAWN
     log_p, deviations = found.log_p, found.deviations
     if scaled_to is not None:
@@ -80,6 +88,7 @@ def line_of(
 
 
 def error_of(line: Line, truth: Floats) -> float:
+    """The root mean square of log p − log truth (R,) over the ranks drawn."""
     inside = line.ranks <= DRAWN
     off = np.log(line.values[inside]) - np.log(truth / truth[0])[line.ranks[inside] - 1]
     return float(np.sqrt((off**2).mean()))
@@ -90,9 +99,11 @@ def panel(lines: Sequence[Line], title: str, subtitle: str, top: float) -> alt.L
     import altair as alt
 
     x = alt.X(
-        "rank:Q", title="Rank", scale=alt.Scale(domain=[1, DRAWN], nice=False),
+        "rank:Q",
+        title="Rank",
+        scale=alt.Scale(domain=[1, DRAWN], nice=False),
         axis=alt.Axis(values=[1, *range(20, DRAWN + 1, 20)], grid=False),
-    )  # fmt: skip
+    )
     scale = alt.Scale(domain=[0, top], nice=False)
     y = alt.Y("propensity:Q", title="Propensity", scale=scale)
     names = [line.name for line in lines]
@@ -100,10 +111,16 @@ def panel(lines: Sequence[Line], title: str, subtitle: str, top: float) -> alt.L
         "curve:N",
         scale=alt.Scale(domain=names, range=[line.colour for line in lines]),
         legend=alt.Legend(
-            title=None, orient="top-right", symbolType="stroke", symbolSize=300,
-            symbolStrokeWidth=2.5, fillColor="white", padding=6, labelLimit=300,
+            title=None,
+            orient="top-right",
+            symbolType="stroke",
+            symbolSize=300,
+            symbolStrokeWidth=2.5,
+            fillColor="white",
+            padding=6,
+            labelLimit=300,
         ),
-    )  # fmt: skip
+    )
     dash = alt.StrokeDash(
         "curve:N", scale=alt.Scale(domain=names, range=[list(line.dash) for line in lines])
     )
@@ -134,12 +151,12 @@ def save(folder: Path, name: str, chart: Any, lines: Mapping[str, Sequence[Line]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["panel", "curve", "rank", "propensity", "low", "high"])
-    for part, drawn in lines.items():
+    for title, drawn in lines.items():
         for line in drawn:
             for row in _rows(line, deepest=int(line.ranks[-1])):
-                writer.writerow([part, line.name, row["rank"], *(
-                    f"{row[key]:.6g}" if key in row else "" for key in ("propensity", "low", "high")
-                )])  # fmt: skip
+                numbers = (row.get(column) for column in ("propensity", "low", "high"))
+                cells = ("" if number is None else f"{number:.6g}" for number in numbers)
+                writer.writerow([title, line.name, row["rank"], *cells])
     write_text(paths[2], text.getvalue())
     return paths
 
@@ -149,5 +166,5 @@ def _rows(line: Line, deepest: int = DRAWN) -> list[dict[str, Any]]:
     if line.low is not None and line.high is not None:
         columns |= {"low": line.low, "high": line.high}
     inside = line.ranks <= deepest
-    parts = zip(*(values[inside].tolist() for values in columns.values()), strict=True)
-    return [{"curve": line.name, **dict(zip(columns, row, strict=True))} for row in parts]
+    rows = zip(*(values[inside].tolist() for values in columns.values()), strict=True)
+    return [{"curve": line.name, **dict(zip(columns, row, strict=True))} for row in rows]

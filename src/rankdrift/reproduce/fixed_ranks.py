@@ -1,7 +1,7 @@
 """What AUC at fixed ranks is worth, told by a truth that only a simulation has.
 
 It judges relevance among results of one rank. There, what the old ranker knew and the features do
-not tell is held fixed, which changes what a feature says about relevance. In random order, the
+not tell is fixed, which changes what a feature says about relevance. In random order, the
 rank says nothing, and AUC at fixed ranks is that of the true order.
 """
 
@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankdrift.core.types import Floats
 from rankdrift.ranking.auc import auc
@@ -37,7 +36,14 @@ class FixedRanks:
 def judge_fixed_ranks(
     rankers: Mapping[str, Ranker], shown: Matrix, mixed: Matrix, propensities: Floats
 ) -> FixedRanks:
-    """`propensities`: the true ones, of ranks from 1 on."""
+    """AUC at fixed ranks of each ranker, on results as shown and in random order.
+
+    Parameters
+    ----------
+    rankers : by name.
+    shown, mixed : results with their true relevance.
+    propensities : the true ones (R,), of ranks from 1 on.
+    """
 
     def judged(rows: Matrix) -> dict[str, float]:
         return {
@@ -63,6 +69,7 @@ def _auc_of_chances(score: Floats, chance: Floats) -> float:
 
 
 def slopes(matrix: Matrix) -> tuple[float, float]:
+    """How much the log odds of relevance grow with the log of the rank: see `FixedRanks`."""
     z = _relevance(matrix)
     logit, rank = np.log(z / (1 - z)), np.log(matrix.rank.astype(float))
     x = matrix.x.astype(float)
@@ -73,6 +80,6 @@ def _last_slope(y: Floats, x: Floats) -> float:
     return float(np.linalg.lstsq(x - x.mean(axis=0), y - y.mean())[0][-1])
 
 
-def _relevance(matrix: Matrix) -> NDArray[np.float64]:
+def _relevance(matrix: Matrix) -> Floats:
     assert matrix.relevance is not None
     return matrix.relevance.astype(np.float64)

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdrift.core.database import connect
 from rankdrift.core.errors import BadLog, BadOption
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Bools, Floats, Ints
 from rankdrift.estimation import estimate
 from rankdrift.harvesting.counting import harvest
 from rankdrift.log.log import read_log
@@ -29,7 +29,7 @@ from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.measures import measures
 from rankdrift.ranking.training import train
-from rankdrift.reproduce.table import (
+from rankdrift.reproduce.models import (
     EM,
     MODELS,
     NORMED,
@@ -52,11 +52,12 @@ class Labelled:
     """x (N, F); label (N,) 0 to 4; query (N,) from 0, rows of a query together."""
 
     x: NDArray[np.float32]
-    label: NDArray[np.int64]
-    query: NDArray[np.int64]
+    label: Ints
+    query: Ints
 
     @property
     def gain(self) -> Floats:
+        """(N,): 2 ** label - 1, as NDCG counts labels."""
         return np.exp2(self.label.astype(np.float64)) - 1
 
     @property
@@ -115,12 +116,29 @@ def reproduce_real(
     threads: int | None = None,
     say: Callable[[str], None] | None = None,
 ) -> dict[str, list[float]]:
-    """Show each query in `searches` searches, train every one of `models` on the clicks, and judge
-    by labels: the NDCG of the test queries by model, a value for each seed. "labels" is a ranker
-    that learnt from the labels themselves, "shown" the weak ranker."""
+    """Train rankers on made-up clicks on real features, and judge them by the labels.
+
+    Parameters
+    ----------
+    train_file, test_file : ranking sets as `read_svmlight` reads them.
+    seeds : of all that is random, once for each.
+    models : some of MODELS.
+    trees : of each.
+    searches : that show each training query.
+    threads : of the trees; None: all cores.
+    say : called with what is being done.
+
+    Returns
+    -------
+    dict
+        By model the NDCG of the test queries, a value for each seed. "labels" is a ranker that
+        learnt from the labels themselves, "shown" the weak ranker.
+    """
     if searches < 1 or not seeds:
-        raise BadOption(f"Show each query once or more, with one seed or more, not {searches} "
-                        f"times with {len(seeds)}.")  # fmt: skip
+        raise BadOption(
+            f"Show each query once or more, with one seed or more, not {searches} times with "
+            f"{len(seeds)}."
+        )
     learn = read_svmlight(train_file)
     test = read_svmlight(test_file, learn.x.shape[1])
     found: dict[str, list[float]] = {}
@@ -161,14 +179,15 @@ def judge(data: Labelled, score: Floats) -> float:
 def _every_label(data: Labelled) -> Matrix:
     """As many clicks as there are relevant docs, without position bias: one list for each level
     of label, in which all docs of that level or above are clicked."""
-    parts = [(data.label >= level, level) for level in range(1, BEST + 1)]
-    n = len(data.label)
+    levels = range(1, BEST + 1)
+    queries = data.query[-1] + 1
     return Matrix.from_arrays(
-        np.tile(data.x, (BEST, 1)), rank=np.ones(BEST * n),
-        click=np.concatenate([mask for mask, _ in parts]),
+        np.tile(data.x, (BEST, 1)),
+        rank=np.ones(BEST * len(data.label)),
+        click=np.concatenate([data.label >= level for level in levels]),
         query=np.tile(data.query, BEST),
-        search=np.concatenate([data.query + level * (data.query[-1] + 1) for _, level in parts]),
-    )  # fmt: skip
+        search=np.concatenate([data.query + level * queries for level in levels]),
+    )
 
 
 def _weak_ranker(data: Labelled, rng: np.random.Generator) -> Floats:
@@ -215,15 +234,21 @@ def _clicks(
     return matrix, curves
 
 
-def _estimated(query: Any, doc: Any, search: Any, rank: Any, click: Any) -> Propensities:
+def _estimated(query: Ints, doc: Ints, search: Ints, rank: Ints, click: Bools) -> Propensities:
     """By the usual way: a log, counted, and the curve that its counts tell."""
     nth = search // (query.max() + 1)
     day = 20240101 + nth % min(DAYS, max(1, (nth.max() + 1) // A_DAY))
-    columns = {"query": query, "doc": doc, "search": search, "rank": rank, "click": click,
-               "day": day}  # fmt: skip
+    columns = {
+        "query": query,
+        "doc": doc,
+        "search": search,
+        "rank": rank,
+        "click": click,
+        "day": day,
+    }
     with tempfile.TemporaryDirectory(prefix="rankdrift-real-") as folder:
         path = f"{folder}/log.parquet"
-        with duckdb.connect() as connection:
+        with connect() as connection:
             connection.register("rows", {k: np.asarray(v, np.int64) for k, v in columns.items()})
             connection.execute(f"COPY (FROM rows) TO '{path}' (FORMAT parquet)")
         return estimate(harvest(read_log(path)), errors="model")

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -24,15 +24,24 @@ from rankdrift.estimation import estimate
 from rankdrift.harvesting.counting import harvest
 from rankdrift.log.log import Log, read_log
 from rankdrift.propensities.propensities import Propensities
-from rankdrift.ranking.comparison import Comparison
+from rankdrift.ranking.comparison import Comparison, tabular
 from rankdrift.ranking.evaluation import evaluate
 from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.matrix_reading import read_matrix
 from rankdrift.ranking.ranker import Ranker
-from rankdrift.ranking.training import train
 from rankdrift.reproduce.fixed_ranks import FixedRanks, judge_fixed_ranks
-from rankdrift.reproduce.rivals import lightgbm_positions, xgboost_unbiased
+from rankdrift.reproduce.models import (
+    BIASED,
+    EM,
+    MODELS,
+    NORMED,
+    ORACLE,
+    OURS,
+    trained,
+    true_curve,
+)
 from rankdrift.simulate import market
+from rankdrift.simulate.marketplace import MARKET_QUERY, SAME_QUERY_SAME_RELEVANCE
 
 if TYPE_CHECKING:
     from rankdrift.charts.curve import Figure
@@ -42,14 +51,11 @@ PAPER = {
     1: (3.4, 1.0, 1.0, 0.4), 2: (2.4, 1.1, 0.6, 0.4), 4: (4.2, 1.2, 0.7, 0.4),
     8: (3.3, 1.3, 1.2, 0.5), 16: (6.8, 1.7, 1.1, 0.6), 32: (0.8, 1.8, 0.8, 0.7),
 }  # fmt: skip
-BIASED, EM, OURS, ORACLE = "biased", "EM", "ours", "oracle"
-# Ours with the libraries' own damping of gradients, to hold beside their own ways.
-NORMED = "ours with norm"
-POSITIONS, UNBIASED = "LightGBM positions", "XGBoost unbiased"
-MODELS = (BIASED, EM, OURS, ORACLE, NORMED, POSITIONS, UNBIASED)
 ENDINGS = (".json", ".txt", ".tex")
 TEST_START, TRAIN_START = "2024-01-05", "2024-01-01"
-WHERE = "sort = 'best_match' AND NOT auction AND platform = 'web'"
+Order = Literal["shown", "mixed"]
+"""Results as they were shown, or in random order."""
+ORDERS: tuple[Order, ...] = get_args(Order)
 
 
 @dataclass(frozen=True)
@@ -93,22 +99,28 @@ class Table:
 
     @property
     def models(self) -> tuple[str, ...]:
+        """Their names."""
         return self.runs[0].comparison.models
 
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """Those of the models that the paper improves on."""
+        return tuple(model for model in (BIASED, EM) if model in self.models)
+
     def improvements(self, model: str, baseline: str, rank: int | None) -> Floats:
-        """(S, 2): mean and bootstrap deviation of each seed, in percent; NaN where there is a
-        gap."""
+        """How much better a model is than a baseline, at one rank or over all, by AUC.
+
+        (S, 2): mean and standard deviation of each seed, in percent; NaN where there is a gap.
+        """
         found = [run.comparison.improvement(model, baseline, rank) for run in self.runs]
         return np.array([(100 * i.mean, 100 * i.sd) if i else (np.nan, np.nan) for i in found])
 
     def measure(self, name: str, model: str) -> Floats:
-        """(S,): by seed."""
-        return np.array([
-            next(m for m in run.comparison.measures if m.name == name).value[model]
-            for run in self.runs
-        ])  # fmt: skip
+        """(S,): a measure of whole lists, such as "true NDCG", by seed."""
+        measures = [{m.name: m.value for m in run.comparison.measures} for run in self.runs]
+        return np.array([by_name[name][model] for by_name in measures])
 
-    def expected(self, model: str, order: Literal["shown", "mixed"]) -> Floats:
+    def expected(self, model: str, order: Order) -> Floats:
         """(S,): how much better than biased by AUC at fixed ranks, in percent, without the luck of
         clicks."""
         by_seed = [getattr(run.fixed_ranks, order) for run in self.runs]
@@ -122,31 +134,36 @@ class Table:
         return Figure(table_chart(self))
 
     def to_dict(self) -> dict[str, Any]:
-        base = [b for b in (BIASED, EM) if b in self.models]
+        """Everything, as plain values for JSON."""
+        others = [model for model in self.models if model != BIASED]
         return {
             "size": vars(self.size),
             "seeds": [run.seed for run in self.runs],
             "paper": {str(rank): list(numbers) for rank, numbers in PAPER.items()},
             "ours": {
-                b: {str(rank or "all"): _plain(self.improvements(OURS, b, rank))
-                    for rank in (*PAPER, None)}
-                for b in base
+                base: {
+                    str(rank or "all"): _over_seeds(self.improvements(OURS, base, rank))
+                    for rank in (*PAPER, None)
+                }
+                for base in self.baselines
             },
             "over biased, all ranks": {
-                m: _plain(self.improvements(m, BIASED, None)) for m in self.models if m != BIASED
+                model: _over_seeds(self.improvements(model, BIASED, None)) for model in others
             },
             "over biased, without the luck of clicks": {
-                m: {order: _plain(self.expected(m, order)) for order in ("shown", "mixed")}
-                for m in self.models if m != BIASED
+                model: {order: _over_seeds(self.expected(model, order)) for order in ORDERS}
+                for model in others
             },
             "slope of relevance on rank": {
                 name: [run.fixed_ranks.slopes[i] for run in self.runs]
                 for i, name in enumerate(("alone", "given features"))
             },
-            **{name: {m: _plain(self.measure(name, m)) for m in self.models}
-               for name in ("true NDCG", "true DCG")},
+            **{
+                name: {model: _over_seeds(self.measure(name, model)) for model in self.models}
+                for name in ("true NDCG", "true DCG")
+            },
             "runs": [run.comparison.to_dict() for run in self.runs],
-        }  # fmt: skip
+        }
 
     def to_text(self) -> str:
         """The table beside the paper's, and the truth below."""
@@ -162,32 +179,45 @@ def reproduce_table(
     threads: int | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Table:
-    """Make a market for each seed, estimate, train every one of `models`, and judge them.
+    """Make the paper's Table 1 anew: a market for each seed, estimates, rankers, and how they do.
 
-    `size`: "paper" (40,000 training searches with a click, 10,000 test searches; by default seeds
-    1, 2 and 3) or "small" (10,000 and 5,000; by default seed 1).
-    Logs are made in `folder`, or somewhere that is removed afterwards.
+    Parameters
+    ----------
+    size : "paper" (40,000 training searches with a click, 10,000 test searches), "small" (10,000
+        and 5,000), or a Size.
+    seeds : a market for each; by default 1, 2 and 3, of "small" 1.
+    models : some of MODELS, "biased" and "ours" among them.
+    folder : where logs are made; they are removed afterwards.
+    threads : of the trees; None: all cores.
+    say : called with what is being done.
+
+    Returns
+    -------
+    Table
+        A run for each seed.
     """
     if seeds is None:
         seeds = (1,) if size == "small" else (1, 2, 3)
     if isinstance(size, str):
         if size not in SIZES:
-            raise BadOption(f"No size {size!r}.{did_you_mean(size, SIZES)} There are "
-                            f"{', '.join(SIZES)}.")  # fmt: skip
+            raise BadOption(
+                f"No size {size!r}.{did_you_mean(size, SIZES)} There are {', '.join(SIZES)}."
+            )
         size = SIZES[size]
     for model in models:
         if model not in MODELS:
-            raise BadOption(f"No model {model!r}.{did_you_mean(model, MODELS)} There are "
-                            f"{', '.join(MODELS)}.")  # fmt: skip
+            raise BadOption(
+                f"No model {model!r}.{did_you_mean(model, MODELS)} There are {', '.join(MODELS)}."
+            )
     if not {BIASED, OURS} <= set(models):
         raise BadOption(f"The table needs the models {BIASED!r} and {OURS!r}.")
     if not seeds:
         raise BadOption("Give one seed or more.")
-    told = say or (lambda _: None)
+    say = say or (lambda _: None)
     runs = []
     for seed in seeds:
         with tempfile.TemporaryDirectory(prefix="rankdrift-table-", dir=folder) as scratch:
-            runs.append(_run(Path(scratch), size, seed, models, threads, told))
+            runs.append(_run(Path(scratch), size, seed, models, threads, say))
     return Table(size, tuple(runs))
 
 
@@ -213,6 +243,7 @@ def save_table(table: Table, path: str | os.PathLike[str]) -> None:
 
 
 def check_ending(path: str | os.PathLike[str]) -> str:
+    """The ending of a file, if the table can be written as such; BadOption if not."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise BadOption(f"The table is written as {', '.join(ENDINGS)}, not {ending!r}.")
@@ -257,19 +288,30 @@ def _run(
         for paths in (later.paths, mixed.paths)
     )
     comparison = evaluate(
-        rankers, test, baseline=[b for b in (BIASED, EM) if b in rankers], seed=seed,
+        rankers,
+        test,
+        baseline=[b for b in (BIASED, EM) if b in rankers],
+        seed=seed,
         bootstrap=size.bootstrap,
-    )  # fmt: skip
+    )
     fixed = judge_fixed_ranks(rankers, test, in_random_order, made.propensities["web"])
     return Run(seed, curves, comparison, fixed)
 
 
 def _log(paths: Sequence[Path], size: Size) -> Log:
     return read_log(
-        paths, query=["keywords", "category", "aspects"], doc="doc", rank="rank", click="click",
-        same="price", day="day", time="time", search="search", where=WHERE,
+        paths,
+        query=MARKET_QUERY,
+        doc="doc",
+        rank="rank",
+        click="click",
+        same="price",
+        day="day",
+        time="time",
+        search="search",
+        where=f"{SAME_QUERY_SAME_RELEVANCE} AND platform = 'web'",
         max_rank=size.max_rank,
-    )  # fmt: skip
+    )
 
 
 def _first(matrix: Matrix, searches: int) -> Matrix:
@@ -284,41 +326,18 @@ def _first(matrix: Matrix, searches: int) -> Matrix:
     return matrix.take(chosen[matrix.search])
 
 
-def trained(
-    model: str, rows: Matrix, curve: Propensities | None, options: dict[str, Any]
-) -> Ranker:
-    if model == POSITIONS:
-        return lightgbm_positions(rows, **options)
-    if model == UNBIASED:
-        return xgboost_unbiased(rows, **options)
-    return train(
-        rows, propensities=curve, beyond="clip", name=model, norm=model == NORMED, **options
-    )
-
-
-def true_curve(values: Floats) -> Propensities:
-    """The truth in the form of an estimate, relative to rank 1."""
-    n = len(values)
-    none = np.zeros(n, np.int64)
-    return Propensities(
-        ranks=np.arange(1, n + 1, dtype=np.int32), log_p=np.log(values / values[0]),
-        deviations=np.zeros((n, 1)), pairs=none, clicks=none, supported=np.ones(n, bool),
-        reference=1, method="truth", errors="none",
-    )  # fmt: skip
-
-
 # -- as text ---------------------------------------------------------------------------------------
 
 
-def _plain(values: Floats) -> dict[str, Any]:
+def _over_seeds(values: Floats) -> dict[str, Any]:
     """Mean and deviation over seeds, and each seed's."""
     first = values[:, 0] if values.ndim == 2 else values
     if np.isnan(first).any():
         return {"gap": True}
-    told: dict[str, Any] = {"mean": float(first.mean()), "by_seed": first.tolist()}
+    numbers: dict[str, Any] = {"mean": float(first.mean()), "by_seed": first.tolist()}
     if values.ndim == 2:
-        told["bootstrap_sd"] = values[:, 1].tolist()
-    return told | {"spread": float(first.std(ddof=1)) if len(first) > 1 else None}
+        numbers["bootstrap_sd"] = values[:, 1].tolist()
+    return numbers | {"spread": float(first.std(ddof=1)) if len(first) > 1 else None}
 
 
 def _cell(values: Floats) -> str:
@@ -329,14 +348,14 @@ def _cell(values: Floats) -> str:
 
 def _grid(table: Table) -> list[list[str]]:
     """Ranks down; here and in the paper, over each baseline, across."""
-    bases = [b for b in (BIASED, EM) if b in table.models]
+    bases = table.baselines
     rows = [["rank", *(f"over {b}{who}" for b in bases for who in (", here", ", paper"))]]
     for rank in (*PAPER, None):
         cells = []
         for b in bases:
             mean, sd = PAPER[rank][2 * (b == EM) :][:2] if rank else (0.0, 0.0)
-            told = f"+{mean:.1f} ± {sd:.1f}%" if rank else ""
-            cells += [_cell(table.improvements(OURS, b, rank)), told]
+            in_paper = f"+{mean:.1f} ± {sd:.1f}%" if rank else ""
+            cells += [_cell(table.improvements(OURS, b, rank)), in_paper]
         rows.append([str(rank or "all"), *cells])
     return rows
 
@@ -350,11 +369,10 @@ def _beside(table: Table) -> list[str]:
 
 def _latex(table: Table) -> str:
     head, *rows = _grid(table)
-    body = [" & ".join(row).replace("±", r"$\pm$").replace("%", r"\%") + r" \\" for row in rows]
-    return "\n".join([
-        rf"\begin{{tabular}}{{{'r' * len(head)}}}", r"\hline", " & ".join(head) + r" \\", r"\hline",
-        *body, r"\hline", r"\end{tabular}", "",
-    ])  # fmt: skip
+    return tabular(
+        head,
+        [[cell.replace("±", r"$\pm$").replace("%", r"\%") for cell in row] for row in rows],
+    )
 
 
 def _truth(table: Table) -> list[str]:
@@ -366,17 +384,18 @@ def _truth(table: Table) -> list[str]:
         ndcg = table.measure("true NDCG", model)
         cells = [f"{ndcg.mean():.4f}{_spread(ndcg, 4)}"]
         if model != BIASED:
-            by_chance = [table.expected(model, order) for order in ("shown", "mixed")]
+            by_chance = [table.expected(model, order) for order in ORDERS]
             cells += [_cell(table.improvements(model, BIASED, None))]
             cells += [f"{found.mean():+.1f}{_spread(found, 1)}%" for found in by_chance]
-        told = "".join(f"{cell:>{16 if i else 18}}" for i, cell in enumerate(cells))
-        lines.append(f"{model:<20}{told}")
+        aligned = "".join(f"{cell:>{16 if i else 18}}" for i, cell in enumerate(cells))
+        lines.append(f"{model:<20}{aligned}")
     alone, given = np.mean([run.fixed_ranks.slopes for run in table.runs], axis=0)
     return [
-        *lines, "",
+        *lines,
+        "",
         f"Log odds of relevance against the log of the rank: slope {alone:+.2f}, among results "
         f"with like features {given:+.2f}.",
-    ]  # fmt: skip
+    ]
 
 
 def _spread(values: Floats, digits: int) -> str:

@@ -57,6 +57,10 @@ SHUFFLED = 200  # the top of a randomised search, in random order
 AT_ONCE = 2048  # searches made at a time; another number would make other files
 BOT_CLICKS = 0.2  # a bot clicks so often, wherever
 FLATTER = {"best_match": 1.0, "price": 0.6, "newest": 0.8, "ending_soonest": 0.5}
+# Of the columns that are written: what makes a query, and rows in which a doc's relevance for it
+# does not change within a day, nor with the sort.
+MARKET_QUERY = ("keywords", "category", "aspects")
+SAME_QUERY_SAME_RELEVANCE = "sort = 'best_match' AND NOT auction"
 ASPECTS = (None, "size=M", "brand=Nordlys")  # queries of the same words differ in these
 
 
