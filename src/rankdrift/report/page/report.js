@@ -77,7 +77,7 @@
 
     // -- lines --------------------------------------------------------------------------------
 
-    /** Indices that follow each other for as long as `same` says that two of them do. */
+    /** Places that follow each other for as long as `same` says that two of them do. */
     function pieces(places, same) {
       const found = [];
       for (const i of places) {
