@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from support.results_example import EVIL, made
 
-from rankdrift.charts.checks import MOST_FEATURES, checks_chart, importance_chart
-from rankdrift.charts.counts import funnel_chart, rates_chart
-from rankdrift.charts.curve import COLOURS, Figure
+from rankdrift.charts.checks import checks_chart
+from rankdrift.charts.funnel import funnel_chart
+from rankdrift.charts.importance import MOST_FEATURES, importance_chart
+from rankdrift.charts.rates import rates_chart
+from rankdrift.charts.style import COLOURS, Figure
 from rankdrift.core.errors import BadOption
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.funnel import Dropped, Funnel, Used

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from support.curve_example import by_device, hand, small_counts
 
-from rankdrift.charts.curve import BLACK, COLOURS, Figure, curve_chart
+from rankdrift.charts.curve import curve_chart
+from rankdrift.charts.style import BLACK, COLOURS, Figure
 from rankdrift.core.errors import BadOption
 from rankdrift.estimation import estimate
 

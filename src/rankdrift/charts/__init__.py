@@ -1,1 +1,1 @@
-"""One chart a file, one style."""
+"""Charts of results: one chart a file, and the style that all of them share."""

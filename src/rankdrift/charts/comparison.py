@@ -1,16 +1,16 @@
-"""Improvement by rank, with its spread."""
+"""The chart of rankers compared: improvement by rank, with its spread."""
 
 from __future__ import annotations
 
 import altair as alt
 
-from rankdrift.charts.curve import COLOURS, HEIGHT, WIDTH
+from rankdrift.charts.style import colour_scale, layered_chart
 from rankdrift.core.errors import BadOption
 from rankdrift.ranking.comparison import Comparison
 
 
 def comparison_chart(c: Comparison) -> alt.LayerChart:
-    """A point and a bar of two deviations either way for each rank and model."""
+    """Draw a point and a bar of two deviations either way for each rank and model."""
     rows = [
         {
             "rank": str(at.rank),
@@ -29,11 +29,10 @@ def comparison_chart(c: Comparison) -> alt.LayerChart:
             "There is nothing to draw: no baseline to improve on, or no rank with clicks."
         )
     names = [f"{model} over {base}" for model, base in c.pairs]
-    scale = alt.Scale(domain=names, range=[COLOURS[i % len(COLOURS)] for i in range(len(names))])
     order = [str(at.rank) for at in c.at_rank if not at.gap]
     x = alt.X("rank:N", sort=order, title="rank", axis=alt.Axis(labelAngle=0))
     offset = alt.XOffset("pair:N", sort=names)
-    colour = alt.Color("pair:N", scale=scale, title=None)
+    colour = alt.Color("pair:N", scale=colour_scale(names), title=None)
     axis = alt.Axis(format="+.1%")
     tooltip = [
         alt.Tooltip("pair:N", title="models"),
@@ -50,11 +49,10 @@ def comparison_chart(c: Comparison) -> alt.LayerChart:
             y=alt.Y("improvement:Q", title="improvement of AUC", axis=axis), tooltip=tooltip
         ),
     ]
-    title = alt.TitleParams(
-        "Who tells clicked results from others at the same rank",
-        subtitle=[f"bars: two standard deviations over {c.bootstrap:,} samples of "
-                  f"{c.queries:,} queries", *c.verdicts[:3]],
-        anchor="start",
-    )  # fmt: skip
-    chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=layers)
-    return chart.properties(width=WIDTH, height=HEIGHT, title=title)
+    samples = f"{c.bootstrap:,} samples of {c.queries:,} queries"
+    return layered_chart(
+        rows,
+        layers,
+        title="Who tells clicked results from others at the same rank",
+        subtitle=[f"bars: two standard deviations over {samples}", *c.verdicts[:3]],
+    )

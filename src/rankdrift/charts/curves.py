@@ -1,4 +1,4 @@
-"""Several estimates of one curve in one chart."""
+"""The chart of several estimates of one curve."""
 
 from __future__ import annotations
 
@@ -7,21 +7,16 @@ from collections.abc import Mapping
 import altair as alt
 from numpy.typing import ArrayLike
 
-from rankdrift.charts.curve import (
-    _BREAK,
-    BLACK,
-    COLOURS,
-    HEIGHT,
-    WIDTH,
-    _data,
-    _reference_mark,
-    _rows,
-    _tooltip,
-    _truth,
-    _truth_line,
-    _x,
-    _y_axis,
+from rankdrift.charts.curve_layers import (
+    BREAK,
+    curve_rows,
+    curve_tooltip,
+    propensity_axis,
+    reference_mark,
+    truth_line,
+    truth_rows,
 )
+from rankdrift.charts.style import BLACK, COLOURS, colour_scale, layered_chart, rank_axis
 from rankdrift.propensities.propensities import Propensities
 
 # As many curves as there are colours can be told apart; more repeat them.
@@ -35,39 +30,46 @@ def curves_chart(
     log_rank: bool = True,
     log_p: bool = True,
 ) -> alt.LayerChart:
-    """Propensity by rank, a line and a band for each method; only ranks with enough data.
+    """Draw propensity by rank, a line and a band for each method; only ranks with enough data.
 
-    All have one reference. `truth` as in `curve_chart`, dashed.
+    Parameters
+    ----------
+    curves
+        What to draw, by the name of the method; all have one reference.
+    truth
+        As in `curve_chart`: dashed, for simulated data.
+    level
+        Of the intervals.
+    log_rank, log_p
+        Whether the axes are logarithmic.
     """
     first = next(iter(curves.values()))
     rows = [
         row
         for name, curve in curves.items()
-        for row in _rows(name, curve, level, False)
+        for row in curve_rows(name, curve, level, False)
         if row.get("supported") or row["rank"] == curve.reference
     ]
-    true = _truth(first, truth)
-    x, axis = _x(rows, log_rank), _y_axis(rows, true, first.reference, log_p)
+    true = truth_rows(first, truth)
+    x, axis = rank_axis(rows, log_rank), propensity_axis(rows, true, first.reference, log_p)
     y, low = alt.Y("propensity:Q", **axis), alt.Y("low:Q", **axis)
-    colours = [PALETTE[i % len(PALETTE)] for i in range(len(curves))]
-    scale = alt.Scale(domain=list(curves), range=colours)
+    scale = colour_scale(list(curves), PALETTE)
     key = alt.Legend(title="Method", symbolOpacity=1, symbolType="square")
     base = alt.Chart().encode(x=x, color=alt.Color("curve:N", scale=scale, legend=key))
     layers: list[alt.Chart] = [
-        base.mark_area(opacity=0.10, clip=True, invalid=_BREAK).encode(
+        base.mark_area(opacity=0.10, clip=True, invalid=BREAK).encode(
             y=low, y2="high:Q", tooltip=alt.value(None)
         ),
-        base.mark_line(strokeWidth=2, clip=True, invalid=_BREAK).encode(y=y),
-        base.mark_point(filled=True, size=20).encode(y=y, tooltip=_tooltip(level, True, "Method")),
-        _reference_mark(first.reference, x, y),
+        base.mark_line(strokeWidth=2, clip=True, invalid=BREAK).encode(y=y),
+        base.mark_point(filled=True, size=20).encode(y=y, tooltip=curve_tooltip(level, "Method")),
+        reference_mark(first.reference, x, y),
     ]
     if true:
-        layers.append(_truth_line(true, x, y))
-    told = f"band: {100 * level:g}% interval of each rank by itself; ranks with thin data left out"
-    title = alt.TitleParams(
-        "How likely a result at each rank is looked at, by several methods",
-        subtitle=[told + ("; dashed: truth" if true else "")],
-        anchor="start",
+        layers.append(truth_line(true, x, y))
+    band = f"band: {100 * level:g}% interval of each rank by itself; ranks with thin data left out"
+    return layered_chart(
+        rows,
+        layers,
+        title="How likely a result at each rank is looked at, by several methods",
+        subtitle=[band + ("; dashed: truth" if true else "")],
     )
-    chart = alt.LayerChart(data=_data(rows), layer=layers)
-    return chart.properties(width=WIDTH, height=HEIGHT, title=title)

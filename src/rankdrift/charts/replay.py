@@ -1,4 +1,4 @@
-"""How far estimates from replayed counts are off, by block of ranks."""
+"""The chart of replayed counts: how far estimates are off, by block of ranks."""
 
 from __future__ import annotations
 
@@ -7,15 +7,22 @@ from typing import Any
 
 import altair as alt
 
-from rankdrift.charts.curve import COLOURS, HEIGHT, WIDTH
+from rankdrift.charts.style import COLOURS, layered_chart
 from rankdrift.core.errors import BadOption
 from rankdrift.core.words import rank_words
 
 
 def replay_chart(blocks: Sequence[Mapping[str, Any]], verdict: str, replays: int) -> alt.LayerChart:
-    """A bar of the root mean square error of log p for each block, a tick where it is claimed.
+    """Draw a bar of the root mean square error of log p for each block, a tick where it is claimed.
 
-    blocks: as in `Replay.to_dict`; verdict: what the curve does, in words.
+    Parameters
+    ----------
+    blocks
+        As in `Replay.to_dict`.
+    verdict
+        What the curve does, in words.
+    replays
+        How many there were.
     """
     if not blocks:
         raise BadOption("There is nothing to draw: no replay could be estimated.")
@@ -37,10 +44,9 @@ def replay_chart(blocks: Sequence[Mapping[str, Any]], verdict: str, replays: int
         .mark_tick(color=COLOURS[1], thickness=3, width=40)
         .encode(x=x, y=alt.Y("predicted:Q", title="")),
     ]
-    title = alt.TitleParams(
-        f"The curve {verdict}",
+    return layered_chart(
+        rows,
+        layers,
+        title=f"The curve {verdict}",
         subtitle=f"root mean square over {replays:,} replays; ticks: what estimates claim",
-        anchor="start",
     )
-    chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=layers)
-    return chart.properties(width=WIDTH, height=HEIGHT, title=title)

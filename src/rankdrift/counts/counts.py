@@ -38,7 +38,7 @@ from rankdrift.counts.tables import (
 )
 
 if TYPE_CHECKING:
-    from rankdrift.charts.curve import Figure
+    from rankdrift.charts.style import Figure
 
 __all__ = [
     "DRIFTS",
@@ -263,8 +263,8 @@ class Counts:
 
     def plot(self, **options: Any) -> Figure:
         """How often each rank is clicked; its `save` writes .png, .svg or .html."""
-        from rankdrift.charts.counts import rates_chart
-        from rankdrift.charts.curve import Figure
+        from rankdrift.charts.rates import rates_chart
+        from rankdrift.charts.style import Figure
 
         return Figure(rates_chart(self, **options))
 

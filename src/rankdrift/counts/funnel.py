@@ -10,7 +10,7 @@ from rankdrift.core.errors import BadCounts, did_you_mean
 from rankdrift.core.notebook import html_table
 
 if TYPE_CHECKING:
-    from rankdrift.charts.curve import Figure
+    from rankdrift.charts.style import Figure
 
 REASONS: dict[str, str] = {
     "other_event": "events that are neither a result shown nor a click",
@@ -147,8 +147,8 @@ class Funnel:
 
     def plot(self) -> Figure:
         """Shares of the log, by reason; its `save` writes .png, .svg or .html."""
-        from rankdrift.charts.counts import funnel_chart
-        from rankdrift.charts.curve import Figure
+        from rankdrift.charts.funnel import funnel_chart
+        from rankdrift.charts.style import Figure
 
         return Figure(funnel_chart(self))
 

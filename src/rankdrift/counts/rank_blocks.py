@@ -23,6 +23,11 @@ class Block:
         """Clicks an impression; None without impressions."""
         return self.clicks / self.impressions if self.impressions else None
 
+    @property
+    def margin(self) -> float:
+        """Of the rate at 95%, from the number of clicks alone; of a block that was shown."""
+        return float(1.96 * max(self.clicks, 1) ** 0.5 / self.impressions)
+
 
 def rank_blocks(counts: Counts, most: int) -> list[Block]:
     """All ranks shown in at most `most` blocks: rank by rank at the top, then ever wider."""

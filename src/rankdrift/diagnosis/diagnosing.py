@@ -12,7 +12,7 @@ from rankdrift.diagnosis.verdict import overall
 from rankdrift.estimation.fitting import Options, fit
 
 if TYPE_CHECKING:
-    from rankdrift.charts.curve import Figure
+    from rankdrift.charts.style import Figure
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Diagnosis:
     def plot(self) -> "Figure":
         """The checks at their p-values; its `save` writes .png, .svg or .html."""
         from rankdrift.charts.checks import checks_chart
-        from rankdrift.charts.curve import Figure
+        from rankdrift.charts.style import Figure
 
         return Figure(checks_chart(self))
 

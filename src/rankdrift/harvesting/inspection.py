@@ -21,7 +21,7 @@ from rankdrift.log.sql.plan import ROWS_SHOWN
 from rankdrift.log.sql.rows import rows_query
 
 if TYPE_CHECKING:
-    from rankdrift.charts.curve import Figure
+    from rankdrift.charts.style import Figure
 
 # A comparison of two ranks by n clicks has a standard error of at least 2/sqrt(n) in the log of
 # the ratio: with fewer clicks than these it is at best ±63% and ±20% at 95%.

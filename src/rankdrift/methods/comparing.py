@@ -26,7 +26,7 @@ from rankdrift.propensities.intervals import check_level
 from rankdrift.propensities.propensities import Propensities
 
 if TYPE_CHECKING:
-    from rankdrift.charts.curve import Figure
+    from rankdrift.charts.style import Figure
 
 DEFAULT = tuple(method.name for method in METHODS if method.default)
 
@@ -74,8 +74,8 @@ class MethodComparison:
 
     def plot(self, **options: Any) -> Figure:
         """A chart of all curves; its `save` writes .png, .svg or .html."""
-        from rankdrift.charts.curve import Figure
         from rankdrift.charts.curves import curves_chart
+        from rankdrift.charts.style import Figure
 
         return Figure(curves_chart(self.curves, level=self.level, **options))
 

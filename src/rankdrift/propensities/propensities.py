@@ -26,7 +26,7 @@ from rankdrift.propensities.table import same, table_of
 if TYPE_CHECKING:
     import os
 
-    from rankdrift.charts.curve import Figure
+    from rankdrift.charts.style import Figure
 
 
 # Fewer clicks won or lost at a rank than this, or in fewer buckets, and the interval of that
@@ -277,7 +277,8 @@ class Propensities:
 
     def plot(self, **options: Any) -> Figure:
         """A chart; its `save` writes .png, .svg or .html. Options: those of `curve_chart`."""
-        from rankdrift.charts.curve import Figure, curve_chart
+        from rankdrift.charts.curve import curve_chart
+        from rankdrift.charts.style import Figure
 
         return Figure(curve_chart(self, **options))
 

@@ -34,6 +34,13 @@ def all_curves(p: Propensities) -> Iterator[tuple[str, Segment, Propensities]]:
     yield from (("leaning", s, c) for s, c in p.shrunk.items())
 
 
+def most_clicked(p: Propensities, most: int) -> dict[Segment, Propensities]:
+    """Curves of the segments with the most clicks, `most` at the most, in the order they have."""
+    curves = p.shrunk or p.by_segment
+    chosen = sorted(curves, key=lambda segment: -int(curves[segment].clicks.sum()))[:most]
+    return {segment: curve for segment, curve in curves.items() if segment in chosen}
+
+
 def label(segment: Segment) -> str:
     r"""One text for a segment: values joined with "/", NULL as (none), \ before a mere / or \."""
     return "/".join(map(_escaped, segment))

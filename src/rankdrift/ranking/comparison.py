@@ -18,7 +18,7 @@ from rankdrift.core.notebook import html_table
 from rankdrift.core.version import __version__
 
 if TYPE_CHECKING:
-    from rankdrift.charts.curve import Figure
+    from rankdrift.charts.style import Figure
 
 # A smaller p-value is called a difference.
 SIGNIFICANT = 0.05
@@ -224,7 +224,7 @@ class Comparison:
     def plot(self) -> Figure:
         """Improvement by rank with its spread; its `save` writes .png, .svg or .html."""
         from rankdrift.charts.comparison import comparison_chart
-        from rankdrift.charts.curve import Figure
+        from rankdrift.charts.style import Figure
 
         return Figure(comparison_chart(self))
 

@@ -22,7 +22,7 @@ from rankdrift.ranking.backends import BACKENDS, Backend, Booster
 from rankdrift.ranking.matrix import Feature, Matrix
 
 if TYPE_CHECKING:
-    from rankdrift.charts.curve import Figure
+    from rankdrift.charts.style import Figure
 
 # Hashes of training queries that are kept, the smallest: enough to notice those in a test set.
 SKETCH = 1024
@@ -95,8 +95,8 @@ class Ranker:
 
     def plot(self) -> Figure:
         """The importance of each feature, drawn; its `save` writes .png, .svg or .html."""
-        from rankdrift.charts.checks import importance_chart
-        from rankdrift.charts.curve import Figure
+        from rankdrift.charts.importance import importance_chart
+        from rankdrift.charts.style import Figure
 
         return Figure(importance_chart(self.importance, self.name))
 

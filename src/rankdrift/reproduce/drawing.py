@@ -143,7 +143,7 @@ def panel(lines: Sequence[Line], title: str, subtitle: str, top: float) -> alt.L
 
 def save(folder: Path, name: str, chart: Any, lines: Mapping[str, Sequence[Line]]) -> list[Path]:
     """Write the chart as .svg and .png, and the numbers behind it as .csv."""
-    from rankdrift.charts.curve import Figure
+    from rankdrift.charts.style import Figure
 
     paths = [folder / f"{name}{ending}" for ending in (".svg", ".png", ".csv")]
     for path in paths[:2]:

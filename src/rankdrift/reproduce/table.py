@@ -44,7 +44,7 @@ from rankdrift.simulate import market
 from rankdrift.simulate.marketplace import MARKET_QUERY, SAME_QUERY_SAME_RELEVANCE
 
 if TYPE_CHECKING:
-    from rankdrift.charts.curve import Figure
+    from rankdrift.charts.style import Figure
 
 # Improvement of AUC in percent by rank: (over biased, its deviation, over EM, its deviation).
 PAPER = {
@@ -128,10 +128,11 @@ class Table:
 
     def plot(self) -> Figure:
         """True NDCG by model; its `save` writes .png, .svg or .html."""
-        from rankdrift.charts.curve import Figure
-        from rankdrift.reproduce.table_chart import table_chart
+        from rankdrift.charts.style import Figure
+        from rankdrift.charts.true_ndcg import true_ndcg_chart
 
-        return Figure(table_chart(self))
+        ndcg = {model: self.measure("true NDCG", model) for model in self.models}
+        return Figure(true_ndcg_chart(ndcg, [run.seed for run in self.runs]))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values for JSON."""

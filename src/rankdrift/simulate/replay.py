@@ -25,7 +25,7 @@ from rankdrift.propensities.propensities import Propensities
 from rankdrift.simulate.clicks import draw_clicked, shown_codes
 
 if TYPE_CHECKING:
-    from rankdrift.charts.curve import Figure
+    from rankdrift.charts.style import Figure
 
 MOST = 0.95  # mean relevance of a pair
 CLOSE, USEFUL = 0.1, 0.35  # root mean square error of log p: within about 10%, 40%
@@ -101,8 +101,8 @@ class Replay:
 
     def plot(self) -> Figure:
         """Errors by block of ranks; its `save` writes .png, .svg or .html."""
-        from rankdrift.charts.curve import Figure
         from rankdrift.charts.replay import replay_chart
+        from rankdrift.charts.style import Figure
 
         blocks = self.to_dict()["blocks"]
         return Figure(replay_chart(blocks, VERDICTS[self.verdict], self.replays))
