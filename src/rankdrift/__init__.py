@@ -1,16 +1,26 @@
 """rankdrift: how much a click at each rank is worth, from the search logs you already have.
 
-The public names, in flow order: Log -> Counts -> Propensities. They are imported when first
+The flow, and its public names:
+
+1. `read_log` says where a `Log` is and which column is what; `inspect` gives an `Inspection`.
+2. `harvest` (or `harvest_by_day`, or `warehouse_sql` and `import_counts`) turns it into `Counts`,
+   which `merge` adds up; their `Funnel` says what became of every row.
+3. `estimate` turns counts into `Propensities`; `diagnose` checks the assumptions, `compare` sets
+   other methods beside them.
+4. `read_matrix` reads features as a `Matrix`; `train` turns it into a `Ranker` whose clicks are
+   worth 1 / propensity, and `evaluate` judges rankers in a `Comparison`. `export_training` is for
+   those who train elsewhere.
+5. `make_report` tells it all on one page.
+
+Whatever goes wrong with a request or its data is a `RankdriftError`. Names are imported when first
 used, so that ``import rankdrift`` costs next to nothing.
 """
 
-from rankdrift.core.moved import keep_old_names
-from rankdrift.core.version import __version__
-
-keep_old_names()
+import sys
 
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest
 
+# In flow order: where each name is defined.
 _HOME = {
     "read_log": "log.log",
     "Log": "log.log",
@@ -18,11 +28,15 @@ _HOME = {
     "Inspection": "harvesting.inspection",
     "harvest": "harvesting.counting",
     "harvest_by_day": "harvesting.by_day",
+    "warehouse_sql": "harvesting.warehouse",
+    "import_counts": "harvesting.warehouse",
     "Counts": "counts.counts",
     "merge": "counts.counts",
     "Funnel": "counts.funnel",
     "estimate": "estimation.estimating",
     "Propensities": "propensities.propensities",
+    "diagnose": "diagnosis.diagnosing",
+    "compare": "methods.comparing",
     "read_matrix": "ranking.matrix_reading",
     "Matrix": "ranking.matrix",
     "train": "ranking.training",
@@ -30,12 +44,9 @@ _HOME = {
     "evaluate": "ranking.evaluation",
     "Comparison": "ranking.comparison",
     "export_training": "ranking.exporting",
-    "diagnose": "diagnosis.diagnosing",
-    "compare": "methods.comparing",
-    "make_report": "report.page.report",
-    "warehouse_sql": "harvesting.warehouse",
-    "import_counts": "harvesting.warehouse",
+    "make_report": "pipeline",
     "RankdriftError": "core.errors",
+    "__version__": "core.version",
 }
 __all__ = [
     "Comparison",
@@ -66,7 +77,10 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
     from rankdrift.core.errors import RankdriftError
+    from rankdrift.core.version import __version__
     from rankdrift.counts.counts import Counts, merge
     from rankdrift.counts.funnel import Funnel
     from rankdrift.diagnosis.diagnosing import diagnose
@@ -77,6 +91,7 @@ if TYPE_CHECKING:
     from rankdrift.harvesting.warehouse import import_counts, warehouse_sql
     from rankdrift.log.log import Log, read_log
     from rankdrift.methods.comparing import compare
+    from rankdrift.pipeline import make_report
     from rankdrift.propensities.propensities import Propensities
     from rankdrift.ranking.comparison import Comparison
     from rankdrift.ranking.evaluation import evaluate
@@ -85,7 +100,22 @@ if TYPE_CHECKING:
     from rankdrift.ranking.matrix_reading import read_matrix
     from rankdrift.ranking.ranker import Ranker
     from rankdrift.ranking.training import train
-    from rankdrift.report.page.report import make_report
+
+
+class _OldPlaces:
+    """Finds modules where they were in the version before: `core.moved` is asked when all else
+    has failed."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> "ModuleSpec | None":
+        if not name.startswith("rankdrift."):
+            return None
+        from rankdrift.core.moved import find_moved
+
+        return find_moved(name)
+
+
+sys.meta_path.append(_OldPlaces)
 
 
 def __getattr__(name: str) -> object:

@@ -1,11 +1,15 @@
 """The whole story in one place; a reader may start here.
 
 log --harvest--> counts --estimate--> propensities --train--> ranker --evaluate--> comparison
+
+`run_pipeline` goes through all of it. `make_report` lays any of its results out as a page.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from rankdrift.core.errors import RankdriftError
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.diagnosing import Diagnosis, diagnose
 from rankdrift.estimation import estimate
@@ -17,10 +21,12 @@ from rankdrift.ranking.evaluation import evaluate
 from rankdrift.ranking.matrix_reading import read_matrix
 from rankdrift.ranking.ranker import Ranker
 from rankdrift.ranking.training import train
+from rankdrift.report.page.report import Page, render_report
+from rankdrift.report.results import Findings, Results, gather
 
 
 @dataclass(frozen=True)
-class Story:
+class PipelineResult:
     """What every step found; `biased` is the ranker that takes all clicks for the same."""
 
     counts: Counts
@@ -31,7 +37,7 @@ class Story:
     comparison: Comparison
 
 
-def tell(
+def run_pipeline(
     log: Log,
     later: Log,
     *,
@@ -39,8 +45,24 @@ def tell(
     curve: str = "loglog",
     clip: float | None = None,
     trees: int = 100,
-) -> Story:
-    """From a log to a ranker that does not learn the old ranking back, judged on a later log."""
+) -> PipelineResult:
+    """Go from a log to a ranker that does not learn the old ranking back, judged on a later log.
+
+    Parameters
+    ----------
+    log
+        What is learned from: clicks for the curve, features for the rankers.
+    later
+        What the rankers are judged on.
+    features
+        Columns to learn from, names or patterns.
+    curve
+        The shape of the propensities, as `estimate` takes it.
+    clip
+        The largest weight of a click; None for no limit.
+    trees
+        Of each ranker.
+    """
     counts = harvest(log)
     propensities = estimate(counts, curve=curve, by=log.roles.segment)
     checks = diagnose(counts, curve=curve)
@@ -48,4 +70,60 @@ def tell(
     biased = train(rows, trees=trees, name="biased")
     fair = train(rows, trees=trees, propensities=propensities, clip=clip, name="fair")
     comparison = evaluate([biased, fair], later, baseline="biased")
-    return Story(counts, propensities, checks, biased, fair, comparison)
+    return PipelineResult(counts, propensities, checks, biased, fair, comparison)
+
+
+# The names until 0.1.0.
+Story = PipelineResult
+tell = run_pipeline
+
+
+def make_report(results: Any, *, title: str | None = None, queries: bool = True) -> Page:
+    """Make one page on any mix of results, for people who have not seen them before.
+
+    Counts are diagnosed and, if there are no propensities, estimated from.
+
+    Parameters
+    ----------
+    results
+        Counts, propensities, comparisons of methods and of rankers, a diagnosis, the truth of a
+        simulation; each as it is or as the file it was saved in; a list of them, or a mapping that
+        names them.
+    title
+        What to call the page.
+    queries
+        False leaves out what users typed and what rows were about, that is, every value of the
+        log: segments are numbered, and neither a row condition is shown nor a reason that may
+        quote a row. Names of files and columns stay.
+
+    Returns
+    -------
+    Page
+        Its `save` writes it, its `html` is the text.
+    """
+    given = gather(results)
+    curves, estimated = _curves(given)
+    diagnosis, undiagnosed = _diagnosis(given)
+    found = Findings(given, curves, diagnosis, estimated, undiagnosed)
+    return render_report(found, title=title, queries=queries)
+
+
+def _curves(given: Results) -> tuple[Mapping[str, Propensities], str]:
+    """Those given, or one estimated from the counts; then what was done, in words."""
+    if given.curves or not given.counts:
+        return given.curves, ""
+    try:
+        curve = estimate(given.counts, by=list(given.counts.segment_columns) or None)
+    except RankdriftError as error:
+        return {}, f"These counts bear no estimate: {error}"
+    return {"estimate": curve}, "No propensities were given: these are estimated from the counts."
+
+
+def _diagnosis(given: Results) -> tuple[Mapping[str, Any] | None, str]:
+    """That given, or that of the counts; and why there is none."""
+    if given.diagnosis or not given.counts:
+        return given.diagnosis, ""
+    try:
+        return diagnose(given.counts).to_dict(), ""
+    except RankdriftError as error:
+        return None, str(error)

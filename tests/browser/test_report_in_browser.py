@@ -12,7 +12,7 @@ from support.curve_example import hand
 from support.results_example import EVIL, RANKS, every, made
 
 from rankdrift.core.words import figure
-from rankdrift.report.page.report import make_report
+from rankdrift.pipeline import make_report
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 WIDE, PHONE = 1280, 390

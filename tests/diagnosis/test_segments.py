@@ -10,8 +10,8 @@ from support.worlds import power, simulate
 from rankdrift.diagnosis.checks.segments import segment_difference_words, widest_block
 from rankdrift.diagnosis.diagnosing import diagnose
 from rankdrift.estimation import estimate
+from rankdrift.pipeline import make_report
 from rankdrift.propensities.propensities import Difference
-from rankdrift.report.page.report import make_report
 
 RANKS = np.arange(1, 21, dtype=np.int32)
 BUMP = (RANKS >= 6) & (RANKS <= 10)

@@ -13,20 +13,22 @@ from support.curve_example import by_device, hand, small_counts
 from support.results_example import EVIL, RANKS, every, made
 from support.worlds import listed, power, simulate
 
+from rankdrift.core.artefacts import Kind
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
 from rankdrift.core.words import figure
 from rankdrift.diagnosis.diagnosing import diagnose
 from rankdrift.estimation import estimate
+from rankdrift.pipeline import make_report
 from rankdrift.ranking.backends import XGBOOST
 from rankdrift.ranking.comparison import AtRank, Comparison
 from rankdrift.ranking.gains import ideal_dcg
 from rankdrift.ranking.ranker import Ranker
-from rankdrift.report.page.curve_svg import BOTTOM, LEFT, RIGHT, TOP, Axis, curve_picture
-from rankdrift.report.page.report import make_report
+from rankdrift.report.page.axis import Axis
+from rankdrift.report.page.curve_svg import BOTTOM, LEFT, RIGHT, TOP, curve_picture
 from rankdrift.report.page.series import all_series
 from rankdrift.report.page.snippets import snippets
 from rankdrift.report.page.support import clicks_to_weigh, support_by_rank
-from rankdrift.report.results import COUNTS, CURVE, DIAGNOSIS, METHODS, RANKERS, TRUTH, gather
+from rankdrift.report.results import gather
 
 SECTIONS = {"curve", "checks", "support", "funnel", "methods", "rankers", "use", "provenance"}
 
@@ -67,7 +69,7 @@ def test_everything_given_is_told(whole):
     page = Page(whole.html)
     assert page.ids == SECTIONS
     kinds = [kind for _, kind in whole.results.given]
-    assert kinds == [COUNTS, CURVE, METHODS, RANKERS, TRUTH]
+    assert kinds == [Kind.COUNTS, Kind.PROPENSITIES, Kind.METHODS, Kind.RANKERS, Kind.TRUTH]
     p, counts = made().curve, made().counts
     checks = diagnose(counts)
     assert whole.verdict == checks.verdict
@@ -118,10 +120,15 @@ def test_files_are_told_apart_by_what_they_hold(tmp_path):
     all_of.rankers.save(tmp_path / "rankers.json")
     found = gather(tmp_path)
     assert dict(found.given) == {
-        "counts.parquet": COUNTS, "curve.csv": CURVE, "curve.json": CURVE, "curve.parquet": CURVE,
-        "diagnosis.json": DIAGNOSIS, "methods.json": METHODS, "rankers.json": RANKERS,
-        "truth.json": TRUTH,
-    }  # fmt: skip
+        "counts.parquet": Kind.COUNTS,
+        "curve.csv": Kind.PROPENSITIES,
+        "curve.json": Kind.PROPENSITIES,
+        "curve.parquet": Kind.PROPENSITIES,
+        "diagnosis.json": Kind.DIAGNOSIS,
+        "methods.json": Kind.METHODS,
+        "rankers.json": Kind.RANKERS,
+        "truth.json": Kind.TRUTH,
+    }
     assert found.counts.equals(all_of.counts)
     assert list(found.curves) == ["curve", "curve (2)", "curve (3)"]
     assert found.curves["curve (2)"].equals(all_of.curve)
@@ -141,7 +148,7 @@ def test_a_folder_may_have_rankers_in_it(tmp_path):
     made().curve.save(tmp_path / "curve.json")
     ranker = Ranker("mine", "lightgbm", "tree", (), propensities=None)
     ranker.save(tmp_path / "mine.txt")
-    assert gather(tmp_path).given == (("curve.json", CURVE),)
+    assert gather(tmp_path).given == (("curve.json", Kind.PROPENSITIES),)
     for name in ("mine.txt", "mine.txt.meta.json"):
         with pytest.raises(BadOption, match=r"`rankdrift evaluate … -o comparison\.json`"):
             gather(tmp_path / name)
@@ -254,7 +261,7 @@ def test_many_segments_are_not_all_drawn_at_first():
     series = all_series(found, found.curves, True)
     assert len(series) == 13 and [s.shown for s in series] == [True] + [False] * 12
     assert "8 segments with fewer clicks are not drawn" in make_report(curve).html
-    assert len({s.look for s in series}) == 13
+    assert len({s.css_classes for s in series}) == 13
 
 
 def test_lines_stay_inside_the_axes():

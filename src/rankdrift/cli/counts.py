@@ -85,17 +85,11 @@ def _load(paths: Sequence[str]) -> "Iterator[Counts]":
 
 def show_counts(screen: Screen, counts: "Counts", file: str, **more: Any) -> None:
     """The result of every verb that ends in counts."""
-    from rankdrift.report.terminal import counts as text
+    from rankdrift.report.terminal.counts import counts_report
 
-    screen.show(
-        text.heading("From the log to usable pairs"),
-        text.funnel_table(counts.funnel),
-        *text.funnel_notes(counts.funnel),
-        text.heading("Counts"),
-        text.counts_table(counts),
-    )
-    told = {"file": file, "counts": counts.summary(), "funnel": counts.funnel.to_dict()}
-    screen.answer({**told, **more})
+    screen.show(*counts_report(counts))
+    size, funnel = counts.summary(), counts.funnel.to_dict()
+    screen.answer({"file": file, "counts": size, "funnel": funnel, **more})
 
 
 def end(screen: Screen, counts: "Counts", *command: str) -> int:

@@ -127,7 +127,7 @@ def diagnose(
     """
     from rankdrift.core.verdicts import Verdict
     from rankdrift.diagnosis.diagnosing import diagnose
-    from rankdrift.report.terminal.curve import diagnosis_report
+    from rankdrift.report.terminal.diagnosis import diagnosis_report
 
     found = diagnose(counts_of(screen, inputs, options), curve=curve, reference=reference)
     screen.show(diagnosis_report(found))

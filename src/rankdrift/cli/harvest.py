@@ -89,7 +89,8 @@ def _tell(screen: Screen, log: "Log") -> None:
 def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> int:
     from rankdrift.counts.counts import Counts, merge
     from rankdrift.harvesting.by_day import harvest_by_day
-    from rankdrift.report.terminal.counts import funnel_table, heading, line
+    from rankdrift.report.terminal.counts import funnel_table
+    from rankdrift.report.terminal.tables import heading, line
 
     days: list[dict[str, Any]] = []
     empty: list[Counts] = []

@@ -45,7 +45,7 @@ def inspect(screen: Screen, logs: tuple[str, ...], html: str | None, **options: 
         from rankdrift.report.page.inspection import inspection_page
 
         write_text(html, inspection_page(found, next_commands=[join(command)]))
-    from rankdrift.report.terminal.counts import inspection_report
+    from rankdrift.report.terminal.inspection import inspection_report
 
     screen.show(inspection_report(found))
     screen.answer({**found.to_dict(), "html": html})

@@ -177,7 +177,8 @@ def guesses(log: Log) -> list[str]:
 
 def _is_result(path: str) -> str:
     """Of what cannot be read as a log: that it is a result of rankdrift's own, and how to go on."""
-    from rankdrift.report.results import COUNTS, CURVE, gather
+    from rankdrift.core.artefacts import Kind
+    from rankdrift.report.results import gather
 
     if not os.path.isfile(path) or os.path.getsize(path) > LARGEST_RESULT:
         return ""
@@ -186,8 +187,8 @@ def _is_result(path: str) -> str:
     except RankdriftError:
         return ""
     to_go_on = {
-        COUNTS: ("are", f"rankdrift estimate {path}"),
-        CURVE: ("are", f"rankdrift train LOG --propensities {path} -o ranker.txt"),
+        Kind.COUNTS: ("are", f"rankdrift estimate {path}"),
+        Kind.PROPENSITIES: ("are", f"rankdrift train LOG --propensities {path} -o ranker.txt"),
     }
     verb, command = to_go_on.get(kind, ("is a", f"rankdrift report {path} -o report.html"))
     these = "These" if verb == "are" else "This"

@@ -7,6 +7,7 @@ import click
 
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
+from rankdrift.core.artefacts import Kind
 
 
 @click.command()
@@ -33,7 +34,7 @@ def report(
     """
     refuse_input(output, (), more=results)
     check_file(output)
-    from rankdrift.report.page.report import make_report
+    from rankdrift.pipeline import make_report
 
     page = make_report(list(results), title=title, queries=queries)
     page.save(output)
@@ -41,18 +42,16 @@ def report(
     screen.answer({"file": output, "results": given, "verdict": page.verdict})
     screen.show(*(f"{kind:22} {name}" for name, kind in page.results.given))
     screen.say("", f"The report is in {output}. Open it in a browser.")
-    screen.next(*_next(results, dict((kind, name) for name, kind in page.results.given)))
+    screen.next(*_next(results, {kind: name for name, kind in page.results.given}))
     return 0
 
 
-def _next(results: tuple[str, ...], given: dict[str, str]) -> list[str]:
+def _next(results: tuple[str, ...], given: dict[Kind, str]) -> list[str]:
     """Use the propensities; estimate them where they are missing."""
-    from rankdrift.report.results import COUNTS, CURVE
-
-    if CURVE in given:
-        curve = _typed(results, given[CURVE])
+    if Kind.PROPENSITIES in given:
+        curve = _typed(results, given[Kind.PROPENSITIES])
         return ["rankdrift", "train", "LOG", "--propensities", curve, "-o", "ranker.txt"]
-    counts = _typed(results, given[COUNTS]) if COUNTS in given else "COUNTS"
+    counts = _typed(results, given[Kind.COUNTS]) if Kind.COUNTS in given else "COUNTS"
     return ["rankdrift", "estimate", counts, "-o", "propensities.json"]
 
 

@@ -12,9 +12,7 @@ from rankdrift.core.errors import BadOption
 from rankdrift.log.sources import TRUTH
 
 if TYPE_CHECKING:
-    from rich.console import Group
-
-    from rankdrift.simulate import Replay
+    pass
 
 SHARE: dict[str, Any] = {"default": 0.0, "show_default": True, "metavar": "SHARE"}
 
@@ -213,6 +211,7 @@ def like(screen: Screen, file: str, truth: str | None, **options: Any) -> int:
     """
     from rankdrift.counts.counts import Counts
     from rankdrift.propensities.propensities import Propensities
+    from rankdrift.report.terminal.replay import replay_report
     from rankdrift.simulate import like
 
     counts = Counts.load(file)
@@ -226,36 +225,6 @@ def like(screen: Screen, file: str, truth: str | None, **options: Any) -> int:
     screen.answer({"counts": file, **found.to_dict()})
     screen.next("rankdrift", "estimate", file, "-o", "propensities.json")
     return 0 if found.verdict in ("close", "useful") else 1
-
-
-def replay_report(found: "Replay") -> "Group":
-    from rich.console import Group
-
-    from rankdrift.core.words import ranges, rank_words
-    from rankdrift.report.terminal.counts import empty_table, heading, line
-    from rankdrift.simulate.replay import VERDICTS
-
-    table = empty_table(
-        ["ranks"], ["bias", "±", "error", "claimed", f"{found.level:.0%} covers", "", ""]
-    )
-    for block in found.blocks:
-        table.add_row(
-            rank_words(block.first, block.last), f"{block.bias:+.3f}", f"{block.bias_error:.3f}",
-            f"{block.rmse:.3f}", f"{block.predicted:.3f}",
-            "–" if block.coverage is None else f"{block.coverage:.1%}", "", block.verdict,
-        )  # fmt: skip
-    words = [f"Overall the curve {VERDICTS[found.verdict]}."]
-    if found.left_out:
-        told = ranges(found.truth.ranks.tolist())
-        pairs = "pair was" if found.left_out == 1 else "pairs were"
-        words.append(f"{found.left_out:,} {pairs} left out: the truth tells of ranks {told} only.")
-    words += [f"{many:,} of {found.replays:,} failed: {why}" for why, many in found.failed.items()]
-    return Group(
-        heading(f"{found.replays:,} replays: log p relative to rank {found.truth.reference}"),
-        table,
-        *(line(text) for text in words),
-        line("error: root mean square; claimed: mean standard error of the estimates", "dim"),
-    )
 
 
 def _counting(screen: Screen) -> Any:

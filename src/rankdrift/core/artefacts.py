@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Mapping
+from enum import StrEnum
 
 # Keys of the metadata of Parquet files.
 COUNTS_KEY = "rankdrift"
@@ -20,3 +22,39 @@ def looks_like_propensities(path: str | os.PathLike[str]) -> bool:
     return start.startswith(",".join(PROPENSITIES_COLUMNS).encode()) or (
         start.startswith(b"{") and json.dumps(PROPENSITIES_KIND).encode() in start
     )
+
+
+class Kind(StrEnum):
+    """What a result of rankdrift's is, as a file or in memory; in words, as messages name it."""
+
+    COUNTS = "counts"
+    PROPENSITIES = "propensities"
+    METHODS = "comparison of methods"
+    RANKERS = "comparison of rankers"
+    DIAGNOSIS = "diagnosis"
+    TRUTH = "truth"
+    RANKER = "ranker"
+    PRINTED_ESTIMATE = "what `estimate --json` prints"
+
+
+RESULT_ENDINGS = (".parquet", ".json", ".csv")
+# Keys of each kind of JSON that no kind above it has together; results in memory are such
+# mappings too.
+_KEYS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
+    (Kind.RANKER, ("backend", "features", "model")),
+    (Kind.METHODS, ("table", "distances", "left_out", "level")),
+    (Kind.RANKERS, ("models", "baselines", "table", "verdicts")),
+    (Kind.DIAGNOSIS, ("verdict", "checks")),
+    (Kind.TRUTH, ("truth",)),
+    (Kind.TRUTH, ("propensities", "options")),
+    (Kind.PRINTED_ESTIMATE, ("table", "summary")),
+)
+
+
+def kind_of_json(document: object) -> Kind | None:
+    """The kind of result that a document is, by its keys; None if it is none that we know."""
+    if not isinstance(document, Mapping):
+        return None
+    if document.get("kind") == PROPENSITIES_KIND:
+        return Kind.PROPENSITIES
+    return next((kind for kind, keys in _KEYS if all(key in document for key in keys)), None)

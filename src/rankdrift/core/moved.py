@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all of `import rankdrift`
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +28,7 @@ MOVED = {
     "rank.gains": "ranking.gains",
     "rank.ranker": "ranking.ranker",
     "rank.training": "ranking.training",
-    "report.report_page": "report.page.report",
+    "report.report_page": "pipeline",
     "warehouse": "harvesting.warehouse",
 }
 
@@ -79,7 +77,6 @@ def warn_renamed(old: str, new: str) -> None:
     warnings.warn(f"{old} is now {new}", DeprecationWarning, stacklevel=3)
 
 
-def keep_old_names() -> None:
-    """Let the names in MOVED be imported."""
-    if not any(isinstance(finder, _MovedModules) for finder in sys.meta_path):
-        sys.meta_path.append(_MovedModules())
+def find_moved(fullname: str) -> ModuleSpec | None:
+    """Find the module that an old name stands for; None if it is no name in MOVED."""
+    return _MovedModules().find_spec(fullname, None)

@@ -1,11 +1,12 @@
 """What the counts say of blocks of ranks, and of segments: the figures that pages draw."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from rankdrift.core.rank_blocks import widening_edges
-from rankdrift.core.types import Segment
+from rankdrift.core.types import Floats, Segment
 from rankdrift.counts.counts import Counts
 
 
@@ -46,6 +47,24 @@ def rank_blocks(counts: Counts, most: int) -> list[Block]:
         Block(int(edge), int(after) - 1, int(n), int(c))
         for edge, after, n, c in zip(edges, edges[1:], impressions, clicks, strict=False)
     ]
+
+
+class Totals(NamedTuple):
+    """(L,) each, that of rank r at place r."""
+
+    impressions: Floats
+    clicks: Floats
+
+
+def totals_by_rank(counts: Counts, last: int) -> Totals:
+    """How often each rank from 0 to `last` was shown and clicked, in all segments together."""
+    table = counts.by_rank
+    inside = table.rank <= last
+    impressions, clicks = (
+        np.bincount(table.rank[inside], column[inside], minlength=last + 1).astype(float)
+        for column in (table.impressions, table.clicks)
+    )
+    return Totals(impressions, clicks)
 
 
 @dataclass(frozen=True)

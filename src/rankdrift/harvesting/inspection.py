@@ -323,3 +323,24 @@ def how_to_get_pairs(log: Log, counts: Counts) -> list[str]:
         if clicks * 2 > counts.funnel.clicks or rows * 2 > counts.funnel.rows:
             advice.append(f"Most of the log is lost to '{name}': check {fix}.")
     return advice
+
+
+def column_roles(
+    found: Inspection,
+) -> tuple[list[tuple[str, str, str, str]], list[tuple[str, str]]]:
+    """Columns in use as (name, kind, roles, "guessed" or "named"); the others as (name, kind)."""
+    roles: dict[str, list[str]] = {}
+    for role, value in found.roles.items():
+        if role != "layout":
+            for name in value if isinstance(value, list) else [value]:
+                roles.setdefault(str(name), []).append(role)
+    used = [
+        (
+            name,
+            found.columns.get(name, ""),
+            ", ".join(of_column),
+            "guessed" if name in found.guessed.values() else "named",
+        )
+        for name, of_column in roles.items()
+    ]
+    return used, [(name, kind) for name, kind in found.columns.items() if name not in roles]

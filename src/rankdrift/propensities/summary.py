@@ -51,6 +51,11 @@ def summarise(p: Propensities, level: float = 0.95, simultaneous: bool = False) 
     return found
 
 
+def gap_words(p: Propensities) -> list[str]:
+    """Ranks without an estimate, a sentence for each reason."""
+    return [f"No estimate for ranks {ranks}: {why}." for why, ranks in _gaps(p).items()]
+
+
 def one_line(p: Propensities) -> str:
     """The curve on one line, for `repr`."""
     covered, parts = ranges(p.ranks.tolist(), most=3), [f"{p.method}"]

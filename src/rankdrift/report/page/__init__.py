@@ -1,1 +1,1 @@
-"""HTML that stands alone: works offline, on a phone and in print."""
+"""Pages that need nothing but a browser: the report, and an inspection."""

@@ -1,4 +1,4 @@
-"""RankPairs of methods and of rankers as tables with a small picture in each line."""
+"""Comparisons of methods and of rankers as tables with a small picture in each line."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Any
 from rankdrift.core.words import figure
 from rankdrift.propensities.summary import SHOWN_RANKS
 from rankdrift.ranking.comparison import SIGNIFICANT
-
-Plain = Mapping[str, Any]
+from rankdrift.report.results import Plain
 
 WIDTH = 120  # of a picture, in units of its view box
 
 
 def method_table(comparison: Plain) -> dict[str, Any]:
-    """Propensities at a few ranks, a column a method."""
+    """Lay out propensities at a few ranks, a column a method."""
     table, names = comparison["table"], comparison["names"]
     ranks = [int(rank) for rank in table["rank"]]
     wanted = {*(r for r in SHOWN_RANKS if r < ranks[-1]), ranks[-1]}
@@ -34,7 +33,7 @@ def _cell(table: Plain, name: str, i: int) -> tuple[str, str]:
 
 
 def distance_rows(comparison: Plain) -> list[dict[str, Any]]:
-    """How far the methods are apart, two and two."""
+    """Lay out how far the methods are apart, two and two."""
     distances = comparison["distances"]
     scale = _scale(v for d in distances for v in (d["mean_percent"], d.get("low"), d.get("high")))
     return [
@@ -49,7 +48,7 @@ def distance_rows(comparison: Plain) -> list[dict[str, Any]]:
 
 
 def meanings(comparison: Plain) -> list[tuple[str, str, str]]:
-    """(methods, verdict, what that usually means), each meaning once."""
+    """List (methods, verdict, what that usually means), each meaning once."""
     said: dict[tuple[str, str], list[str]] = {}
     for d in comparison["distances"]:
         if d.get("meaning"):
@@ -60,8 +59,8 @@ def meanings(comparison: Plain) -> list[tuple[str, str, str]]:
 
 
 def ranker_tables(comparison: Plain) -> dict[str, Any]:
-    """A table for each model and its baseline: rank by rank, then over all, then other measures.
-    A model that was judged alone has no baseline."""
+    """Lay out a table for each model and its baseline: rank by rank, then over all, then other
+    measures. A model that was judged alone has no baseline."""
     rows = comparison["table"]
     pairs = dict.fromkeys((r["model"], r["baseline"]) for r in rows if r.get("baseline"))
     pairs = pairs or dict.fromkeys((r["model"], None) for r in rows)
@@ -85,15 +84,17 @@ def _improvements(
     at_ranks = [r for r in here if r["rank"] is not None or r["measure"].startswith("AUC")]
     scale = _scale(
         100 * (r["improvement"] + k * r["sd"])
-        for r in at_ranks if r["improvement"] is not None for k in (-2, 0, 2)
-    )  # fmt: skip
+        for r in at_ranks
+        if r["improvement"] is not None
+        for k in (-2, 0, 2)
+    )
     return [_line(r, auc, base, scale if r in at_ranks else None) for r in here]
 
 
 def _line(
     r: Plain, auc: Mapping[Any, float | None], base: str | None, scale: float | None
 ) -> dict[str, Any]:
-    told = {
+    values = {
         "name": r["measure"] if r["rank"] is None else f"rank {r['rank']}",
         "clicks": r.get("clicks"),
         "baseline": _value(auc.get((r["measure"], r["rank"], base))),
@@ -101,10 +102,10 @@ def _line(
         "note": r.get("note") or "",
     }
     if r["improvement"] is None:
-        return {**told, "improvement": "", "luck": False, "picture": None}
+        return {**values, "improvement": "", "luck": False, "picture": None}
     mean, sd = 100 * r["improvement"], 100 * r["sd"]
     return {
-        **told,
+        **values,
         "improvement": f"{mean:+.1f} ± {sd:.1f}%",
         "luck": r["p_value"] >= SIGNIFICANT,
         "picture": _picture(mean, mean - 2 * sd, mean + 2 * sd, scale) if scale else None,
@@ -133,6 +134,9 @@ def _picture(mean: float, low: float | None, high: float | None, scale: float) -
         return round(WIDTH / 2 + (WIDTH / 2 - 6) * min(max(value / scale, -1), 1), 1)
 
     return {
-        "width": WIDTH, "zero": WIDTH / 2, "at": x(mean),
-        "from": x(mean if low is None else low), "to": x(mean if high is None else high),
-    }  # fmt: skip
+        "width": WIDTH,
+        "zero": WIDTH / 2,
+        "at": x(mean),
+        "from": x(mean if low is None else low),
+        "to": x(mean if high is None else high),
+    }

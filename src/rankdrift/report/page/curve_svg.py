@@ -5,67 +5,57 @@ Both must draw alike: the browser's tests compare the two.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from rankdrift.report.page.axis import Axis
 from rankdrift.report.page.series import Series
 
 # In units of the view box; the plot is what the axes enclose.
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 640, 380, 54, 22, 614, 338
-_STEPS = (1, 2, 5)
 
 Scale = Callable[[float], float]
 
 
-@dataclass(frozen=True)
-class Axis:
-    """A stretch of numbers laid on a stretch of the picture, evenly or by logarithms."""
-
-    first: float
-    last: float
-    start: float
-    end: float
-    log: bool
-
-    def __call__(self, value: float) -> float:
-        value = min(max(value, self.first), self.last)
-        if self.log:
-            share = math.log(value / self.first) / math.log(self.last / self.first)
-        else:
-            share = (value - self.first) / (self.last - self.first)
-        return self.start + share * (self.end - self.start)
-
-    def ticks(self) -> list[float]:
-        if self.log:
-            powers = range(math.floor(math.log10(self.first)), math.ceil(math.log10(self.last)) + 1)
-            found = [step * 10.0**power for power in powers for step in _STEPS]
-        else:
-            size = self.last - self.first
-            power = 10.0 ** math.floor(math.log10(size))
-            step = next(m * power for m in (0.1, 0.2, 0.5, 1.0, 2.0) if size / (m * power) <= 6)
-            first = math.ceil(self.first / step)
-            found = [i * step for i in range(first, first + 8)]
-        return [t for t in found if self.first <= t <= self.last]
-
-
 def curve_picture(series: Iterable[Series], log_rank: bool, log_p: bool) -> dict[str, Any]:
-    """Axes with their ticks, and the paths of each line, for those that are shown."""
+    """Draw axes with their ticks, and the paths of each line, for those that are shown.
+
+    Parameters
+    ----------
+    series
+        All lines.
+    log_rank, log_p
+        Whether the axes are logarithmic.
+    """
     shown = [s for s in series if s.shown]
     x, y = axes(shown, log_rank, log_p)
     return {
-        "width": WIDTH, "height": HEIGHT, "left": LEFT, "top": TOP, "right": RIGHT,
+        "width": WIDTH,
+        "height": HEIGHT,
+        "left": LEFT,
+        "top": TOP,
+        "right": RIGHT,
         "bottom": BOTTOM,
         "x": [(f"{t:,.0f}", _round(x(t))) for t in x.ticks() if t == int(t)],
         "y": [(f"{t:g}", _round(y(t))) for t in y.ticks()],
-        "lines": [{"look": s.look, "number": s.number, **paths(s, x, y)} for s in shown],
-    }  # fmt: skip
+        "lines": [
+            {"css_classes": s.css_classes, "number": s.number, **paths(s, x, y)} for s in shown
+        ],
+    }
 
 
 def axes(shown: Sequence[Series], log_rank: bool, log_p: bool) -> tuple[Axis, Axis]:
-    """The axis of p follows the curves; bands that are far wider run out of the picture."""
+    """Choose the axes: that of p follows the curves, and bands that are far wider run out of the
+    picture.
+
+    Parameters
+    ----------
+    shown
+        The lines to be drawn.
+    log_rank, log_p
+        Whether the axes are logarithmic.
+    """
     ranks = [r for s in shown for r in (s.rank[0], s.rank[-1])] or [1, 2]
     values = [v for s in shown for v in (*s.p, *s.truth) if v is not None] or [1.0]
     lows = [v for s in shown for v in s.low if v is not None] or values
@@ -80,7 +70,16 @@ def axes(shown: Sequence[Series], log_rank: bool, log_p: bool) -> tuple[Axis, Ax
 
 
 def paths(s: Series, x: Scale, y: Scale) -> dict[str, str]:
-    """band, line, thin (the parts with thin data) and truth; a missing rank breaks them all."""
+    """Draw a line's band, line, thin (the parts with thin data) and truth; a missing rank breaks
+    them all.
+
+    Parameters
+    ----------
+    s
+        The line.
+    x, y
+        Where a rank and a propensity are in the picture.
+    """
     d = {"line": "", "thin": "", "band": "", "truth": ""}
     for run in _runs(s.rank):
         for enough, piece in _by_support(s, run):

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
 
 
 def render(template: str, *, script: str | None = None, **values: Any) -> str:
-    """The page of a template of this folder; `script` is the one file of code it may run."""
+    """Make the page of a template of this folder.
+
+    Parameters
+    ----------
+    template
+        Its file.
+    script
+        The one file of code that the page may run.
+    values
+        What the template shows.
+    """
     from markupsafe import Markup  # our own files need no escapes
 
     style = read("page.css")
@@ -29,12 +39,16 @@ def render(template: str, *, script: str | None = None, **values: Any) -> str:
 
 @cache
 def environment() -> Environment:
+    """What templates are read with: all that they show is escaped."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     made = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
         loader=FunctionLoader(read),
-    )  # fmt: skip
+    )
     made.filters |= {
         "plain": lambda text: printable(str(text)),
         "count": lambda number: f"{number:,.0f}",
@@ -49,6 +63,7 @@ def environment() -> Environment:
 
 @cache
 def read(name: str) -> str:
+    """The text of a file of this folder."""
     return files("rankdrift.report.page").joinpath(name).read_text("utf-8")
 
 

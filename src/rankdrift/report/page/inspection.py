@@ -2,22 +2,21 @@
 
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
+from rankdrift.core.verdicts import Fitness
 from rankdrift.core.version import __version__
-from rankdrift.core.words import margin, percent, printable, rank_words, share
+from rankdrift.core.words import margin, percent, rank_words
 from rankdrift.counts.counts import Counts
-from rankdrift.counts.funnel import NOTES
 from rankdrift.counts.rank_blocks import rank_blocks, segment_sizes
-from rankdrift.harvesting.inspection import Inspection, at_best
-from rankdrift.report.blocks import column_roles
+from rankdrift.harvesting.inspection import Inspection, at_best, column_roles
+from rankdrift.report.page.blocks import funnel_lines, listed, made_now, note_lines
 from rankdrift.report.page.frame import render
 
 HEADLINES = {
-    "good": "This log will do.",
-    "weak": "This log will do, just about.",
-    "unfit": "This log will not do yet.",
+    Fitness.GOOD: "This log will do.",
+    Fitness.WEAK: "This log will do, just about.",
+    Fitness.UNFIT: "This log will not do yet.",
 }
 # The chart, in units of its view box; the plot is what the axes enclose.
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 400, 210, 36, 10, 386, 182
@@ -26,14 +25,14 @@ MOST_SEGMENTS = 200
 
 
 def inspection_page(inspection: Inspection, *, next_commands: Sequence[str] = ()) -> str:
-    """The page. `next_commands` are shown at its end; without any, a general one is."""
+    """Lay an inspection out as a page; `next_commands` end it, or without any, a general one."""
     counts = inspection.counts
     segments = segment_sizes(counts)
     used, others = column_roles(inspection)
     return render(
-        "page.html.j2",
+        "inspection.html.j2",
         found=inspection,
-        headline=HEADLINES[inspection.verdict],
+        headline=HEADLINES[Fitness(inspection.verdict)],
         sizes=_sizes(inspection),
         chart=_chart(counts),
         blocks=rank_blocks(counts, BLOCKS),
@@ -41,8 +40,8 @@ def inspection_page(inspection: Inspection, *, next_commands: Sequence[str] = ()
         support=[
             (s, margin(at_best(s.compared)) if s.compared > 0 else "") for s in inspection.support
         ],
-        funnel=funnel_lines(counts),
-        notes=[(n, NOTES[name]) for name, n in counts.funnel.notes.items() if n],
+        funnel=funnel_lines(counts.funnel),
+        notes=note_lines(counts.funnel),
         segments=segments[:MOST_SEGMENTS],
         more_segments=len(segments) - MOST_SEGMENTS,
         columns=[*used, *((name, kind, "", "") for name, kind in others)],
@@ -65,9 +64,8 @@ def _chart(counts: Counts) -> dict[str, Any]:
     """Clicks per impression over the logarithm of the rank: bars, their 95% margins, axes."""
     blocks = [b for b in rank_blocks(counts, BLOCKS) if b.impressions]
     end = max((b.last + 1 for b in blocks), default=2)
-    spread = {b: 1.96 * math.sqrt(max(b.clicks, 1)) / b.impressions for b in blocks}
     highest = max((b.ctr or 0.0 for b in blocks), default=0.0) or 1.0
-    tops = [(b.ctr or 0.0) + spread[b] for b in blocks]
+    tops = [(b.ctr or 0.0) + b.margin for b in blocks]
     top = min(max([highest, *tops]), 1.5 * highest)
 
     def x(rank: float) -> float:
@@ -83,9 +81,9 @@ def _chart(counts: Counts) -> dict[str, Any]:
             "y": y(b.ctr or 0.0),
             "height": round(BOTTOM - y(b.ctr or 0.0), 2),
             "middle": round((x(b.first) + x(b.last + 1)) / 2, 2),
-            "high": y((b.ctr or 0.0) + spread[b]),
-            "low": y((b.ctr or 0.0) - spread[b]),
-            "told": f"rank {rank_words(b.first, b.last)}: {percent(b.ctr)} "
+            "high": y((b.ctr or 0.0) + b.margin),
+            "low": y((b.ctr or 0.0) - b.margin),
+            "tooltip": f"rank {rank_words(b.first, b.last)}: {percent(b.ctr)} "
             f"({b.clicks:,} of {b.impressions:,})",
         }
         for b in blocks
@@ -136,39 +134,14 @@ def _strip(found: Inspection) -> list[tuple[float, float, str]]:
     ]
 
 
-def funnel_lines(counts: Counts) -> list[dict[str, Any]]:
-    """What became of the rows: a line for each reason, with shares of the log."""
-    funnel = counts.funnel
-    return [
-        {
-            "name": name,
-            "words": words,
-            "rows": rows,
-            "clicks": clicks,
-            "pairs": pairs,
-            "rows_share": share(rows, funnel.rows),
-            "clicks_share": share(clicks, funnel.clicks),
-            "rows_wide": round(100 * rows / max(funnel.rows, 1), 2),
-            "clicks_wide": round(100 * clicks / max(funnel.clicks, 1), 2),
-        }
-        for name, words, rows, clicks, pairs in funnel.lines()
-    ]
-
-
 def _provenance(counts: Counts) -> list[tuple[str, str]]:
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "rankdrift": counts.version or __version__,
-        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "made": made_now(),
         "input": ", ".join(counts.sources) or "unknown",
         "buckets": counts.buckets,
         "max_rank": counts.max_rank,
         "max_shown": counts.max_shown,
         **counts.options,
     }
-    return [(name, listed(value)) for name, value in told.items() if value not in (None, [], ())]
-
-
-def listed(value: Any) -> str:
-    """A value, or several with commas between, as one line."""
-    several = value if isinstance(value, list | tuple) else [value]
-    return printable(", ".join(map(str, several)))
+    return [(name, listed(value)) for name, value in values.items() if value not in (None, [], ())]

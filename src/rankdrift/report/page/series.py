@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,11 +12,11 @@ from rankdrift.core.errors import RankdriftError
 from rankdrift.core.types import Segment
 from rankdrift.core.words import printable, segment_words
 from rankdrift.propensities.propensities import Propensities
-from rankdrift.propensities.table import curve_columns
+from rankdrift.propensities.table import curve_columns, most_clicked
 from rankdrift.report.results import Results
 
 LEVEL = 0.95
-COLOURS = 7  # of the style: c0 is that of the text, for the first
+COLOURS = 7  # of page.css: c0 is that of the text, for the first
 MOST_SEGMENTS = 12
 AT_ONCE = 4  # as many lines, with their bands, can be told apart at first sight
 BEST_MATCH = "best_match"
@@ -26,8 +26,11 @@ Column = list[Any]
 
 @dataclass(frozen=True)
 class Series:
-    """A line: rank, p, low, high, supported are columns of one length, `truth` is either of that
-    length or empty. low and high are None where no interval is known."""
+    """A line of the chart.
+
+    rank, p, low, high, supported are columns of one length, `truth` is either of that length or
+    empty. low and high are None where no interval is known.
+    """
 
     group: str
     name: str
@@ -42,34 +45,56 @@ class Series:
     number: int = 0
 
     @property
-    def look(self) -> str:
-        """The classes of its line: colours first, then dashes."""
+    def css_classes(self) -> str:
+        """The style of its line: colours first, then dashes."""
         return f"c{self.number % COLOURS} d{self.number // COLOURS % 3}"
 
     @property
     def full_name(self) -> str:
+        """Its name and that of its group."""
         return f"{self.name} ({self.group})" if self.group else self.name
 
     def at(self, rank: int) -> dict[str, Any] | None:
+        """Its numbers at this rank; None if it has none there."""
         if rank not in self.rank:
             return None
         i = self.rank.index(rank)
         return {
-            "p": self.p[i], "low": self.low[i], "high": self.high[i],
+            "p": self.p[i],
+            "low": self.low[i],
+            "high": self.high[i],
             "supported": self.supported[i],
             "truth": self.truth[i] if self.truth else None,
-        }  # fmt: skip
+        }
 
     def to_dict(self) -> dict[str, Any]:
-        """For the page's script: six digits are more than it shows."""
-        numbers = {n: [_short(v) for v in getattr(self, n)] for n in ("p", "low", "high", "truth")}
-        plain = {n: getattr(self, n) for n in ("rank", "reference", "number", "look")}
-        thin = [i for i, enough in enumerate(self.supported) if not enough]
-        return {"name": printable(self.full_name), **plain, **numbers, "thin": thin}
+        """What the page's script draws it from: six digits are more than it shows."""
+        return {
+            "name": printable(self.full_name),
+            "rank": self.rank,
+            "reference": self.reference,
+            "number": self.number,
+            "look": self.css_classes,
+            "p": _short(self.p),
+            "low": _short(self.low),
+            "high": _short(self.high),
+            "truth": _short(self.truth),
+            "thin": [i for i, enough in enumerate(self.supported) if not enough],
+        }
 
 
 def all_series(results: Results, curves: Mapping[str, Propensities], queries: bool) -> list[Series]:
-    """The pool and the segments of each of `curves`, then every compared method."""
+    """Make lines of the pool and the segments of each curve, then of every compared method.
+
+    Parameters
+    ----------
+    results
+        Holds the compared methods, and the truth if there is one.
+    curves
+        By name.
+    queries
+        Whether segments may be named.
+    """
     found: list[Series] = []
     pools: list[int] = []
     for name, given in curves.items():
@@ -100,24 +125,17 @@ def _relative_to(curve: Propensities, rank: int) -> Propensities:
         return curve
 
 
-def segments_of(curve: Propensities) -> list[tuple[Segment, Propensities]]:
-    """Those with the most clicks, as many as are drawn."""
-    found = curve.shrunk or curve.by_segment
-    most = sorted(found, key=lambda segment: -int(found[segment].clicks.sum()))[:MOST_SEGMENTS]
-    return [(segment, found[segment]) for segment in found if segment in most]
-
-
 def _of_curve(
     group: str, pool: str, curve: Propensities, results: Results, queries: bool
 ) -> Iterator[Series]:
-    segments = segments_of(curve)
+    segments = most_clicked(curve, MOST_SEGMENTS)
     names = [
         segment_words(segment) if queries else f"segment {number}"
-        for number, (segment, _) in enumerate(segments, start=1)
+        for number, segment in enumerate(segments, start=1)
     ]
     pool = f"({pool})" if pool in names else pool
     yield _series(group, pool, curve, _truth(results, curve, ()))
-    for name, (segment, part) in zip(names, segments, strict=True):
+    for name, (segment, part) in zip(names, segments.items(), strict=True):
         yield _series(group, name, part, _truth(results, curve, segment))
 
 
@@ -128,32 +146,43 @@ def _series(group: str, name: str, curve: Propensities, truth: Sequence[float]) 
         [v if k else None for v, k in zip(columns[n], known, strict=True)] for n in ("low", "high")
     )
     return Series(
-        group, name, curve.reference, columns["rank"], columns["propensity"], low, high,
-        columns["supported"], _relative(truth, columns["rank"], curve.reference),
-    )  # fmt: skip
+        group=group,
+        name=name,
+        reference=curve.reference,
+        rank=columns["rank"],
+        p=columns["propensity"],
+        low=low,
+        high=high,
+        supported=columns["supported"],
+        truth=_relative(truth, columns["rank"], curve.reference),
+    )
 
 
 def _of_methods(comparison: Mapping[str, Any], results: Results) -> Iterator[Series]:
     table = comparison["table"]
     for name in comparison["names"]:
+        columns = (table["rank"], table[name], table[f"{name}_low"], table[f"{name}_high"])
         rows = [
             (int(rank), float(p), low, high)
-            for rank, p, low, high in zip(
-                table["rank"], table[name], table[f"{name}_low"], table[f"{name}_high"],
-                strict=True,
-            )
+            for rank, p, low, high in zip(*columns, strict=True)
             if p is not None
-        ]  # fmt: skip
+        ]
         if not rows:
             continue
         rank, p, low, high = (list(column) for column in zip(*rows, strict=True))
         summary = comparison.get("summaries", {}).get(name, {})
         reference = int(summary.get("reference", 1))
-        truth = _relative(_only(results), rank, reference)
         yield Series(
-            "methods compared", str(name), reference, rank, p, low, high,
-            [True] * len(rank), truth,
-        )  # fmt: skip
+            group="methods compared",
+            name=str(name),
+            reference=reference,
+            rank=rank,
+            p=p,
+            low=low,
+            high=high,
+            supported=[True] * len(rank),
+            truth=_relative(_only(results), rank, reference),
+        )
 
 
 def _truth(results: Results, curve: Propensities, segment: Segment) -> Sequence[float]:
@@ -166,6 +195,7 @@ def _truth(results: Results, curve: Propensities, segment: Segment) -> Sequence[
 
 
 def _only(results: Results) -> Sequence[float]:
+    """The truth, if it is that of one segment."""
     return _of_sort(next(iter(results.truth.values())), results) if len(results.truth) == 1 else ()
 
 
@@ -181,10 +211,11 @@ def _of_sort(by_sort: Mapping[str, Sequence[float]], results: Results) -> Sequen
 
 
 def _relative(truth: Sequence[float], ranks: Sequence[int], reference: int) -> list[float | None]:
+    """The truth at these ranks, relative to the reference; nothing where it lacks that."""
     if len(truth) < reference:
         return []
     return [truth[r - 1] / truth[reference - 1] if r <= len(truth) else None for r in ranks]
 
 
-def _short(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.6g}")
+def _short(values: Iterable[float | None]) -> list[float | None]:
+    return [None if value is None else float(f"{value:.6g}") for value in values]

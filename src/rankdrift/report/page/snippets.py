@@ -11,13 +11,25 @@ from rankdrift.propensities.propensities import Propensities
 
 @dataclass(frozen=True)
 class Snippet:
+    """Code to copy, with a title and words on what it does."""
+
     title: str
     words: str
     code: str
 
 
 def snippets(p: Propensities, file: str, *, queries: bool) -> list[Snippet]:
-    """`file`: what the propensities are kept in. Without `queries` no segment is named."""
+    """Write code that uses these propensities, for rankdrift, for other libraries and as SQL.
+
+    Parameters
+    ----------
+    p
+        What is to be used.
+    file
+        What the propensities are kept in.
+    queries
+        Whether a segment may be named.
+    """
     curve, by_segment = "p", bool(p.by_segment or p.shrunk)
     if by_segment and queries:
         segment = next(iter(p.shrunk or p.by_segment))
@@ -55,12 +67,12 @@ def snippets(p: Propensities, file: str, *, queries: bool) -> list[Snippet]:
             "“rankdrift.exports.sql_case” writes it for other dialects.",
             sql_case(p, by_segment=by_segment and queries),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _read(p: Propensities, by_segment: bool) -> str:
-    """Options that name the columns of the log as they were when it was counted, where their names
-    do not tell what they are."""
+    """Options that name the columns of the log as they were when it was counted, where it cannot be
+    guessed from their names what they are."""
     options = p.provenance.get("counts", {}).get("options", {})
     named = {role: options.get(role) or [] for role in ("query", "doc", "rank", "click", "search")}
     named["segment"] = p.segment_columns if by_segment else []

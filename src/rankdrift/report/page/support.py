@@ -1,21 +1,16 @@
-"""How much there is to go by at each rank."""
+"""The picture of how much there is to go by at each rank, and its table."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rankdrift.core.rank_blocks import widening_edges
 from rankdrift.core.types import Floats
 from rankdrift.core.words import margin, rank_words
 from rankdrift.counts.counts import Counts
+from rankdrift.counts.rank_blocks import totals_by_rank
 from rankdrift.propensities.propensities import Propensities
-from rankdrift.propensities.table import curve_columns
-from rankdrift.report.page.curve_svg import Axis
+from rankdrift.propensities.support import Support, support_of_blocks
+from rankdrift.report.page.axis import Axis
 from rankdrift.report.page.series import LEVEL
 
 # In units of the view box.
@@ -23,70 +18,22 @@ WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 640, 220, 54, 12, 614, 184
 BLOCKS = 48
 
 
-@dataclass(frozen=True)
-class Support:
-    """Ranks `first` to `last`: impressions (None if not known) and clicks of the estimate, both in
-    a single rank on average; thin: how many ranks have thin data; error: half the interval in the
-    middle."""
-
-    first: int
-    last: int
-    impressions: float | None
-    clicks: float
-    thin: int
-    error: float | None
-
-
 def support_by_rank(curve: Propensities, counts: Counts | None) -> list[Support]:
-    """Rank by rank at the top, then ever wider."""
-    first, last = int(curve.ranks[0]), int(curve.ranks[-1])
-    edges = widening_edges(first, last, BLOCKS)
-    shown = np.zeros(last + 1)
-    if counts:
-        shown = _by_rank(counts.by_rank.rank, counts.by_rank.impressions, last)
-    columns = curve_columns(curve, LEVEL)
-    found = []
-    for edge, after in pairwise(edges.tolist()):
-        here = np.flatnonzero((curve.ranks >= edge) & (curve.ranks < after))
-        if not len(here):
-            continue
-        middle = int(here[len(here) // 2])
-        found.append(
-            Support(
-                edge,
-                after - 1,
-                float(shown[curve.ranks[here]].mean()) if counts else None,
-                float(curve.clicks[here].mean()),
-                int((~curve.supported[here]).sum()),
-                _reach(columns["low"][middle], columns["high"][middle]),
-            )
-        )
-    return found
+    """Sum up what a curve rests on, with the impressions of its counts where they are known."""
+    shown = totals_by_rank(counts, int(curve.ranks[-1])).impressions if counts else None
+    return support_of_blocks(curve, shown, most=BLOCKS, level=LEVEL)
 
 
 def clicks_to_weigh(curve: Propensities, counts: Counts | None) -> Floats:
     """(R,): clicks at the ranks of the curve; all of the log, where counts know them."""
     if counts:
-        table, last = counts.by_rank, int(curve.ranks[-1])
-        return _by_rank(table.rank, table.clicks, last)[curve.ranks]
+        return totals_by_rank(counts, int(curve.ranks[-1])).clicks[curve.ranks]
     return curve.clicks.astype(float)
 
 
-def _by_rank(ranks: NDArray[np.int32], numbers: NDArray[Any], last: int) -> Floats:
-    """(last + 1,): the sum of the numbers at each rank."""
-    inside = ranks <= last
-    return np.bincount(ranks[inside], numbers[inside], minlength=last + 1).astype(float)
-
-
-def _reach(low: float | None, high: float | None) -> float | None:
-    """Half the interval; None at the reference, which has none, and where it is not known."""
-    if not low or not high or low == high or not np.isfinite(high):
-        return None
-    return float(np.sqrt(high / low)) - 1
-
-
 def support_picture(curve: Propensities, counts: Counts | None) -> dict[str, Any] | None:
-    """Bars of clicks a rank on a logarithmic scale, over the logarithm of the rank."""
+    """Draw bars of clicks a rank on a logarithmic scale, over the logarithm of the rank, and list
+    the same numbers; None if there are no clicks."""
     blocks = support_by_rank(curve, counts)
     most = max((b.clicks for b in blocks), default=0.0)
     if not most:
@@ -100,14 +47,18 @@ def support_picture(curve: Propensities, counts: Counts | None) -> dict[str, Any
             "y": round(y(b.clicks), 1),
             "height": round(BOTTOM - y(b.clicks), 1),
             "thin": b.thin,
-            "told": f"rank {rank_words(b.first, b.last)}: {_about(b.clicks)} clicks"
+            "tooltip": f"rank {rank_words(b.first, b.last)}: {_about(b.clicks)} clicks"
             f"{' a rank' if b.last > b.first else ''}{', thin data' if b.thin else ''}",
         }
         for b in blocks
     ]
     powers = [10**k for k in range(10) if 10**k <= y.last]
     return {
-        "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "bottom": BOTTOM,
+        "width": WIDTH,
+        "height": HEIGHT,
+        "left": LEFT,
+        "right": RIGHT,
+        "bottom": BOTTOM,
         "bars": bars,
         "x": [(f"{t:,.0f}", round((x(t) + x(t + 1)) / 2, 1)) for t in x.ticks() if t < x.last],
         "y": [(f"{t:,}", round(y(t), 1)) for t in powers],
@@ -123,7 +74,7 @@ def support_picture(curve: Propensities, counts: Counts | None) -> dict[str, Any
         ],
         "known_impressions": counts is not None,
         "thin": any(b.thin for b in blocks),
-    }  # fmt: skip
+    }
 
 
 def _about(value: float) -> str:

@@ -1,1 +1,1 @@
-"""Tables and words for the terminal."""
+"""Results as words and tables in the terminal."""

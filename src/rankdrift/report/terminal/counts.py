@@ -1,178 +1,29 @@
-"""Terminal tables and charts. Nothing here prints: a console does.
+"""Counts in the terminal: what became of the log's rows, and how much is left."""
 
-Whatever comes from a log goes through `printable` and into `Text`, so that neither markup nor
-escape sequences in it are obeyed.
-"""
-
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
-
-from rich.box import SIMPLE_HEAD
-from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.console import RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from rankdrift.core.words import (
-    margin,
-    percent,
-    printable,
-    ranges,
-    rank_words,
-    segment_words,
-    share,
-)
-from rankdrift.counts.connection import Connection
+from rankdrift.core.words import share
 from rankdrift.counts.counts import Counts
-from rankdrift.counts.funnel import NOTES, Funnel
-from rankdrift.counts.rank_blocks import Block, rank_blocks, segment_sizes
-from rankdrift.harvesting.inspection import Inspection, at_best
-from rankdrift.log.layouts import LAYOUTS
-from rankdrift.report.blocks import column_roles
-
-COLOURS = {"good": "bold green", "weak": "bold yellow", "unfit": "bold red"}
-HEIGHT = 8  # rows of a chart
-MOST_COLUMNS = 40  # a log with more unused columns than this lists only their number
-MOST_SEGMENTS = 20
-AT_BEST = (
-    "A comparison is a click on a pair that moved. With so many, no method can know the ratio of "
-    "two ranks better than the margin at best, at 95%."
-)
-_EIGHTHS = " ▁▂▃▄▅▆▇█"
-_ASCII_EIGHTHS = "   ..::##"  # what a terminal without block characters shows instead
+from rankdrift.counts.funnel import INPUT, NOTES, USED, Funnel
+from rankdrift.report.terminal.tables import empty_table, facts_table, heading, indent, line
 
 
-def inspection_report(found: Inspection) -> Group:
-    """All that `inspect` has to say, verdict last."""
-    parts: list[RenderableType] = [
-        heading("Columns"),
-        columns_table(found),
-        heading("Size"),
-        sizes_table(found),
-        heading("Clicks per impression, by rank"),
-        CtrChart(found.counts),
-    ]
-    if found.counts.segment_columns:
-        parts += [heading("Segments"), segments_table(found.counts)]
-    parts += [
-        heading("From the log to usable pairs"),
-        funnel_table(found.counts.funnel),
-        *funnel_notes(found.counts.funnel),
-        heading("What compares the ranks"),
-        support_table(found),
-        _indent(Text(AT_BEST, style="dim")),
-        _indent(line(connection_words(found.connection))),
-        heading("Verdict"),
-        *verdict_lines(found),
-    ]
-    return Group(*parts)
+def counts_report(counts: Counts) -> list[RenderableType]:
+    """All that is shown of a file of counts."""
+    return [*funnel_report(counts.funnel), heading("Counts"), counts_table(counts)]
 
 
-def heading(text: str) -> Text:
-    return Text(f"\n{text}", style="bold")
-
-
-def line(text: str, style: str = "") -> Text:
-    return Text(printable(text), style=style)
-
-
-def columns_table(found: Inspection) -> Group:
-    """Columns in use first; of the others just the number when there are many."""
-    used, others = column_roles(found)
-    table = empty_table(["column", "kind", "role", ""])
-    for name, kind, roles, how in used:
-        table.add_row(line(name), kind, roles, how)
-    if len(others) <= MOST_COLUMNS:
-        for name, kind in others:
-            table.add_row(line(name, "dim"), Text(kind, style="dim"), "", "")
-    else:
-        table.add_row(Text(f"and {len(others)} more that are not used", style="dim"), "", "", "")
-    layout = str(found.roles["layout"])
-    words = f"Layout: {layout}, {LAYOUTS.get(layout).row}. A day: {found.days_meaning}."
-    return Group(_indent(table), _indent(line(words)))
-
-
-def sizes_table(found: Inspection) -> Padding:
-    sizes = found.sizes
-    table = _plain_table()
-    for name in ("rows", "clicks", "searches", "queries", "docs", "days"):
-        value = sizes.get(name)
-        if value is None:
-            continue
-        about = "about " if name in ("searches", "queries", "docs") else ""
-        span = ""
-        if name == "days":
-            span = f"{sizes.get('first_day')} to {sizes.get('last_day')}"
-        elif name == "clicks":
-            span = f"{percent(_rate(sizes.get('clicks'), sizes.get('rows')))} of rows"
-        table.add_row(name, f"{about}{value:,}", line(span))
-    return _indent(table)
-
-
-def _rate(part: Any, whole: Any) -> float | None:
-    return part / whole if whole else None
-
-
-class CtrChart:
-    """Clicks per impression by rank, in blocks of ranks that widen like the logarithm."""
-
-    def __init__(self, counts: Counts) -> None:
-        self.counts = counts
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        room = max(10, min(options.max_width, 100) - 12)
-        blocks = rank_blocks(self.counts, room)
-        rates = [block.ctr or 0.0 for block in blocks]
-        top = max(rates, default=0.0)
-        if top == 0:
-            yield line("  no clicks" if blocks else "  nothing was shown")
-            return
-        wide = max(1, min(4, room // len(blocks)))
-        eighths = _ASCII_EIGHTHS if options.ascii_only else _EIGHTHS
-        for row in reversed(range(HEIGHT)):
-            level = [min(8, max(0, round(8 * (HEIGHT * rate / top - row)))) for rate in rates]
-            label = {HEIGHT - 1: percent(top), HEIGHT // 2 - 1: percent(top / 2)}.get(row, "")
-            bars = "".join(eighths[n] * wide for n in level)
-            yield Text(f"  {label:>7} ") + Text(bars.rstrip(), style="cyan")
-        rule = "-" if options.ascii_only else "─"
-        yield Text(f"  {'0%':>7} {rule * (wide * len(blocks))}")
-        yield Text(f"  {'rank':>7} {_axis(blocks, wide)}")
-
-
-def _axis(blocks: Sequence[Block], wide: int) -> str:
-    """1, 2, 5, 10, 20, 50 ... under the blocks that hold them, as far as there is room."""
-    ticks = [m * 10**p for p in range(6) for m in (1, 2, 5)]
-    text = ""
-    for i, block in enumerate(blocks):
-        inside = [t for t in ticks if block.first <= t <= block.last]
-        last = i == len(blocks) - 1
-        if not inside and not last:
-            continue
-        label, at = str(block.last if last else inside[0]), i * wide
-        if not text or at > len(text):
-            text = text.ljust(at) + label
-    return text
-
-
-def segments_table(counts: Counts) -> Padding:
-    table = empty_table([", ".join(counts.segment_columns)], ["impressions", "ctr", "comparisons"])
-    sizes = segment_sizes(counts)
-    for size in sizes[:MOST_SEGMENTS]:
-        table.add_row(
-            Text(segment_words(size.segment)),
-            f"{size.impressions:,}",
-            percent(size.ctr),
-            f"{size.comparisons:,.0f}",
-        )
-    if len(sizes) > MOST_SEGMENTS:
-        table.add_row(Text(f"and {len(sizes) - MOST_SEGMENTS:,} more", style="dim"), "", "", "")
-    return _indent(table)
+def funnel_report(funnel: Funnel) -> list[RenderableType]:
+    """What became of the log's rows, with what else was noticed in them."""
+    return [heading("From the log to usable pairs"), funnel_table(funnel), *_notes(funnel)]
 
 
 def funnel_table(funnel: Funnel) -> Padding:
+    """A line for each reason, with shares of the log."""
     table = empty_table([""], ["rows", "%", "clicks", "%", "pairs"])
     for name, words, rows, clicks, pairs in funnel.lines():
-        style = "bold" if name in ("input", "used") else ""
         table.add_row(
             Text(words),
             f"{rows:,}",
@@ -180,100 +31,29 @@ def funnel_table(funnel: Funnel) -> Padding:
             f"{clicks:,}",
             share(clicks, funnel.clicks),
             "" if pairs is None else f"{pairs:,}",
-            style=style,
+            style="bold" if name in (INPUT, USED) else "",
         )
-    return _indent(table)
+    return indent(table)
 
 
-def funnel_notes(funnel: Funnel) -> list[Padding]:
-    return [
-        _indent(line(f"{rows:,} {NOTES[name]}.")) for name, rows in funnel.notes.items() if rows
-    ]
-
-
-def support_table(found: Inspection) -> Padding:
-    table = empty_table(["ranks"], ["impressions", "clicks", "ctr", "comparisons", "at best"])
-    for s in found.support:
-        table.add_row(
-            rank_words(s.first, s.last),
-            f"{s.impressions:,}",
-            f"{s.clicks:,}",
-            percent(s.ctr),
-            f"{s.compared:,.0f}",
-            margin(at_best(s.compared)) if s.compared > 0 else "",
-        )
-    return _indent(table)
-
-
-def connection_words(linked: Connection) -> str:
-    if not linked.blocks:
-        return "No two ranks can be compared."
-    main, *others = linked.blocks
-    words = [f"Ranks {ranges(main)} can be compared with each other."]
-    if others:
-        words.append(f"{len(others)} other groups compare only among themselves.")
-    if linked.alone:
-        words.append(f"{len(linked.alone)} ranks with pairs connect to none.")
-    return " ".join(words)
-
-
-def verdict_lines(found: Inspection) -> list[RenderableType]:
-    word = Text("  ") + Text(found.verdict, style=COLOURS[found.verdict])
-    return [word, bullets(found.reasons), *([bullets(found.advice, ">")] if found.advice else [])]
-
-
-def bullets(texts: Iterable[str], mark: str = "-") -> Padding:
-    """One a line, wrapped under itself."""
-    table = Table.grid(padding=(0, 1))
-    for text in texts:
-        table.add_row(mark, line(text))
-    return _indent(table)
-
-
-def _indent(part: RenderableType) -> Padding:
-    return Padding(part, (0, 0, 0, 2))
+def _notes(funnel: Funnel) -> list[Padding]:
+    return [indent(line(f"{rows:,} {NOTES[name]}.")) for name, rows in funnel.notes.items() if rows]
 
 
 def counts_table(counts: Counts) -> Padding:
     """The size of a counts file."""
-    told = counts.summary()
-    table = _plain_table()
-    rows: list[tuple[str, str, str]] = [
-        ("pairs", f"{told['pairs']:,}", "shown at two ranks or more, and clicked"),
-        ("clicks", f"{told['clicks']:,}", "on them"),
-        (
-            "ranks",
-            f"{told['ranks']:,}",
-            f"deepest {told['deepest_rank']:,}, counted to {counts.max_rank:,}",
-        ),
+    size = counts.summary()
+    deepest = f"deepest {size['deepest_rank']:,}, counted to {counts.max_rank:,}"
+    rows = [
+        ("pairs", f"{size['pairs']:,}", "shown at two ranks or more, and clicked"),
+        ("clicks", f"{size['clicks']:,}", "on them"),
+        ("ranks", f"{size['ranks']:,}", deepest),
     ]
     if counts.segment_columns:
         by = ", ".join(map(repr, counts.segment_columns))
-        rows.append(("segments", f"{told['segments']:,}", f"by {by}"))
-    if told["days"]:
-        span = f"{told['first_day']} to {told['last_day']}" if told["days"] > 1 else counts.days[0]
-        rows.append(("days", f"{told['days']:,}", span))
-    rows.append(("table", f"{told['rows']:,}", f"rows, in {counts.buckets} buckets of queries"))
-    for name, value, words in rows:
-        table.add_row(name, value, line(words))
-    return _indent(table)
-
-
-def _plain_table() -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column()
-    table.add_column(justify="right")
-    table.add_column(overflow="fold")
-    return table
-
-
-def empty_table(texts: Sequence[str], numbers: Sequence[str] = ()) -> Table:
-    """Columns of text, then columns of numbers, by their headers."""
-    table = Table(
-        box=SIMPLE_HEAD, show_edge=False, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim"
-    )
-    for name in texts:
-        table.add_column(line(name), overflow="fold")
-    for name in numbers:
-        table.add_column(Text(name), justify="right", no_wrap=True)
-    return table
+        rows.append(("segments", f"{size['segments']:,}", f"by {by}"))
+    if size["days"]:
+        span = f"{size['first_day']} to {size['last_day']}" if size["days"] > 1 else counts.days[0]
+        rows.append(("days", f"{size['days']:,}", span))
+    rows.append(("table", f"{size['rows']:,}", f"rows, in {counts.buckets} buckets of queries"))
+    return facts_table(rows)

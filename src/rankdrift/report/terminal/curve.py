@@ -1,21 +1,29 @@
-"""Propensities and diagnoses in the terminal."""
+"""Propensities in the terminal."""
 
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from rankdrift.core.words import ranges, segment_words
+from rankdrift.core.words import segment_words
 from rankdrift.diagnosis.checks.segments import segment_difference_words
-from rankdrift.diagnosis.diagnosing import Diagnosis
 from rankdrift.propensities.propensities import Propensities
-from rankdrift.report.terminal.counts import empty_table, heading, line
+from rankdrift.propensities.summary import gap_words
+from rankdrift.report.terminal.tables import empty_table, heading, line
 
 SHOWN = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000)
 WIDTH = 16
-COLOURS = {"good": "green", "caution": "yellow", "serious": "bold red", "unknown": "dim"}
 
 
 def curve_report(found: Propensities, level: float, simultaneous: bool) -> Group:
+    """Lay out a curve, those of its segments, and which ranks have no estimate.
+
+    Parameters
+    ----------
+    found
+        The curve.
+    level, simultaneous
+        Of the intervals, as in `Propensities.interval`.
+    """
     whole = " of the whole curve at once" if simultaneous else ""
     parts: list[RenderableType] = [
         heading(f"Propensities, relative to rank {found.reference}"),
@@ -29,20 +37,12 @@ def curve_report(found: Propensities, level: float, simultaneous: bool) -> Group
             _table(curve, level, simultaneous),
         ]
     if found.difference:
-        lean = "Curves above lean on the pool as far as that allows."
-        parts.append(line(f"{segment_difference_words(found)} {lean}"))
+        pooled = "Curves above lean on the pool as far as that allows."
+        parts.append(line(f"{segment_difference_words(found)} {pooled}"))
         left_out = found.difference.left_out
         parts += [line(f"{segment_words(s)}: {why}") for s, why in left_out.items()]
     parts += [line(text) for text in gap_words(found)]
     return Group(*parts)
-
-
-def gap_words(found: Propensities) -> list[str]:
-    """Ranks without an estimate, by reason."""
-    reasons: dict[str, list[int]] = {}
-    for rank, why in found.gaps.items():
-        reasons.setdefault(why, []).append(rank)
-    return [f"No estimate for ranks {ranges(ranks)}: {why}." for why, ranks in reasons.items()]
 
 
 def _table(found: Propensities, level: float, simultaneous: bool) -> RenderableType:
@@ -56,23 +56,13 @@ def _table(found: Propensities, level: float, simultaneous: bool) -> RenderableT
             continue
         bar = "█" * max(1, round(WIDTH * float(found.values[place]) / top))
         rows.add_row(
-            str(rank), f"{found.values[place]:.3f}", f"{low[place]:.3f}", f"{high[place]:.3f}",
-            Text(bar, style="cyan"), f"{found.pairs[place]:,}", f"{found.clicks[place]:,}",
+            str(rank),
+            f"{found.values[place]:.3f}",
+            f"{low[place]:.3f}",
+            f"{high[place]:.3f}",
+            Text(bar, style="cyan"),
+            f"{found.pairs[place]:,}",
+            f"{found.clicks[place]:,}",
             "" if found.supported[place] else "thin",
-        )  # fmt: skip
+        )
     return rows
-
-
-def diagnosis_report(found: Diagnosis) -> Group:
-    parts: list[RenderableType] = [heading("Do the assumptions hold?")]
-    for check in found.checks:
-        parts.append(
-            Text.assemble(
-                (f"\n{check.verdict:8}", COLOURS[check.verdict]), (f" {check.name}\n", "bold"),
-                (check.words, ""),
-            )
-        )  # fmt: skip
-        if check.advice:
-            parts.append(line(f"> {check.advice}"))
-    parts.append(Text(f"\nAll in all: {found.verdict}", style=COLOURS[found.verdict]))
-    return Group(*parts)

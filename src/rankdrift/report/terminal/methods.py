@@ -12,8 +12,9 @@ from rankdrift.methods.comparing import MethodComparison
 from rankdrift.methods.estimators import METHODS
 from rankdrift.methods.method import Method
 from rankdrift.propensities.propensities import Propensities
-from rankdrift.report.terminal.counts import empty_table, heading, line
-from rankdrift.report.terminal.curve import SHOWN, gap_words
+from rankdrift.propensities.summary import gap_words
+from rankdrift.report.terminal.curve import SHOWN
+from rankdrift.report.terminal.tables import empty_table, heading, line
 
 GAP = 3  # characters between two columns
 COLOURS = {

@@ -14,6 +14,7 @@ _FEATURES = 10
 
 
 def ranker_report(ranker: Ranker) -> Group:
+    """Lay out what a ranker was trained on, and the features it goes by most."""
     gains = ranker.gains
     rows = [
         ("trees", f"{ranker.trees} ({ranker.backend})"),
@@ -23,18 +24,19 @@ def ranker_report(ranker: Ranker) -> Group:
     if ranker.history:
         best = max(ranker.history)
         rows.append(("validation", f"{best:.4f} of the ideal DCG at tree {ranker.trees}"))
-    told = Table.grid(padding=(0, 2))
+    about = Table.grid(padding=(0, 2))
     for name, words in rows:
-        told.add_row(name, words)
+        about.add_row(name, words)
     shares = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     shares.add_column("feature")
     shares.add_column("share of gain", justify="right")
     for name, share in list(ranker.importance.items())[:_FEATURES]:
         shares.add_row(printable(name), f"{share:.1%}")
-    return Group(told, Text(), shares)
+    return Group(about, Text(), shares)
 
 
 def comparison_report(c: Comparison) -> Group:
+    """Lay out how rankers did at each rank, over all and by other measures."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("rank")
     table.add_column("clicks", justify="right")
@@ -46,26 +48,24 @@ def comparison_report(c: Comparison) -> Group:
         if at.gap:
             table.add_row(str(at.rank), f"{at.clicks:,}", *("–" for _ in (*c.models, *c.pairs)))
             continue
-        table.add_row(
-            str(at.rank), f"{at.clicks:,}", *(f"{at.auc[m]:.4f}" for m in c.models),
-            *(_marked(c.improvement(*pair, at.rank)) for pair in c.pairs),
-        )  # fmt: skip
+        aucs = (f"{at.auc[model]:.4f}" for model in c.models)
+        improvements = (_marked(c.improvement(*pair, at.rank)) for pair in c.pairs)
+        table.add_row(str(at.rank), f"{at.clicks:,}", *aucs, *improvements)
     if c.pairs:
         blank = ["" for _ in c.models]
         table.add_row("all", "", *blank, *(_marked(c.improvement(*pair)) for pair in c.pairs))
     for measure in c.measures:
-        table.add_row(
-            measure.name, "", *(f"{measure.value[m]:.4f}" for m in c.models),
-            *(_marked(measure.improvements.get(pair)) for pair in c.pairs),
-        )  # fmt: skip
-    told = [Text(printable(verdict)) for verdict in c.verdicts]
+        values = (f"{measure.value[model]:.4f}" for model in c.models)
+        improvements = (_marked(measure.improvements.get(pair)) for pair in c.pairs)
+        table.add_row(measure.name, "", *values, *improvements)
+    verdicts = [Text(printable(verdict)) for verdict in c.verdicts]
     gaps = [Text(printable(f"Rank {at.rank}: {at.gap}.")) for at in c.at_rank if at.gap]
     spread = (
         f"improvement ± standard deviation over {c.bootstrap:,} samples of {c.queries:,} queries; "
         "* p < 0.05"
     )
     foot = Text(f"AUC among results shown at one rank; {spread if c.pairs else '0.5 is chance'}")
-    return Group(table, Text(), *gaps, foot, *told)
+    return Group(table, Text(), *gaps, foot, *verdicts)
 
 
 def _marked(found: Improvement | None) -> str:
