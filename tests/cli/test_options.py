@@ -126,3 +126,10 @@ def test_real_options_change_the_counts(rankdrift, log, tmp_path):
     assert told["counts"]["max_rank"] == 20
     assert told["funnel"]["dropped"]["deep_rank"]["rows"] > 0
     assert told["funnel"]["dropped"]["where"]["rows"] > 0
+
+
+def test_choices_are_those_that_there_are():
+    from rankdrift.cli.estimate import CLICKS, ERRORS
+    from rankdrift.core import types
+
+    assert (tuple(CLICKS.choices), tuple(ERRORS.choices)) == (types.CLICKS, types.ERRORS)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rankdrift.cli.exits import Exit
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.core.errors import BadCounts
@@ -62,7 +63,7 @@ def counts(screen: Screen, file: str) -> int:
 
 
 def find_counts(names: Sequence[str]) -> list[str]:
-    """The files that these names stand for, each once."""
+    """Find the files that these names stand for, each once."""
     found: list[str] = []
     for name in names:
         if os.path.isdir(name):
@@ -84,7 +85,17 @@ def _load(paths: Sequence[str]) -> "Iterator[Counts]":
 
 
 def show_counts(screen: Screen, counts: "Counts", file: str, **more: Any) -> None:
-    """The result of every verb that ends in counts."""
+    """Show the result of every verb that ends in counts.
+
+    Parameters
+    ----------
+    screen
+        What to show it with.
+    counts, file
+        The result, and where it is kept.
+    more
+        What else belongs into its JSON.
+    """
     from rankdrift.report.terminal.counts import counts_report
 
     screen.show(*counts_report(counts))
@@ -93,10 +104,20 @@ def show_counts(screen: Screen, counts: "Counts", file: str, **more: Any) -> Non
 
 
 def end(screen: Screen, counts: "Counts", *command: str) -> int:
-    """Say what comes next: this command if there are pairs, else what tells why not."""
+    """Say what comes next, and give back the exit code.
+
+    Parameters
+    ----------
+    screen
+        What to say it with.
+    counts
+        The result: without usable pairs, the data are unfit.
+    command
+        What comes next if there are pairs, without `rankdrift`; else it is what tells why not.
+    """
     if counts.n_pairs:
         screen.next("rankdrift", *command)
-        return 0
+        return Exit.GOOD
     screen.say("", "There are no usable pairs in these counts. Looking at the log tells why.")
     screen.next("rankdrift", "inspect", "LOG")
-    return 1
+    return Exit.UNFIT

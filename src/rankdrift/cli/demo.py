@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import SEED
 from rankdrift.cli.output import check_file
 from rankdrift.cli.screen import Screen, Step, join, talking
@@ -25,8 +26,14 @@ SMALL = ["--max-rank", "40"]
 
 
 @click.command()
-@click.option("-o", "--output", default="demo", show_default=True, metavar="FOLDER",
-              help="Where all files go.")  # fmt: skip
+@click.option(
+    "-o",
+    "--output",
+    default="demo",
+    show_default=True,
+    metavar="FOLDER",
+    help="Where all files go.",
+)
 @click.option("--rows", default=ROWS, show_default=True, metavar="N", help="Results shown.")
 @click.option(
     "--seed",
@@ -51,14 +58,14 @@ def demo(screen: Screen, output: str, rows: int, seed: int) -> int:
     folder = Path(output)
     check_file(str(folder / "report.html"))
     done: dict[str, Any] = {}
-    codes = []
+    codes: list[int] = []
     for name, words in _steps(folder, rows, seed):
         try:
             code, done[name] = _step(screen, words)
         except RankdriftError as error:
             # A log that is too small is a lesson as well: what it says about that is the demo.
             screen.say(str(error))
-            code, done[name] = 1, {"error": str(error)}
+            code, done[name] = Exit.UNFIT, {"error": str(error)}
             codes.append(code)
             break
         codes.append(code)
@@ -73,6 +80,7 @@ def demo(screen: Screen, output: str, rows: int, seed: int) -> int:
 
 
 def _steps(folder: Path, rows: int, seed: int) -> list[tuple[str, list[str]]]:
+    """(name, words to type) of each step."""
     shop, later, days = str(folder / "log"), str(folder / "later"), str(folder / "days")
     counts, curves = str(folder / "counts.parquet"), str(folder / "propensities.json")
     biased, fair = str(folder / "biased.txt"), str(folder / "fair.txt")
@@ -81,13 +89,13 @@ def _steps(folder: Path, rows: int, seed: int) -> list[tuple[str, list[str]]]:
     made = [*SHOP, "--seed", str(seed)]
     after = ["--days", str(LATER_DAYS), "--start", f"2024-01-{DAYS + 1:02}"]
     log, test = f"{shop}/*.parquet", f"{later}/*.parquet"
-    look = str(folder / "inspect.html")
+    inspected = str(folder / "inspect.html")
     training = ["train", log, *QUERY, *SMALL]
     return [
         ("simulate", ["simulate", "market", "-o", shop, "--rows", str(rows), "--days", str(DAYS),
                       *made]),
         ("later", ["simulate", "market", "-o", later, "--rows", str(rows // 3), *after, *made]),
-        ("inspect", ["inspect", log, *QUERY, *COMPARABLE, "--html", look]),
+        ("inspect", ["inspect", log, *QUERY, *COMPARABLE, "--html", inspected]),
         ("harvest", ["harvest", log, *QUERY, *COMPARABLE, "--by", "day", "-o", days]),
         ("merge", ["merge", days, "-o", counts]),
         ("estimate", ["estimate", counts, "--by", "platform", "-o", curves]),
@@ -102,18 +110,18 @@ def _steps(folder: Path, rows: int, seed: int) -> list[tuple[str, list[str]]]:
 
 def _step(screen: Screen, words: list[str]) -> tuple[int, Any]:
     """Show a command and run it; its exit code, and its answer if that is wanted as JSON."""
-    from rankdrift.cli import rankdrift
-
     screen.say("", f"$ {join(['rankdrift', *words])}")
     flags = [flag for flag, on in (("--quiet", screen.quiet), ("--json", screen.json)) if on]
     printed = io.StringIO()
     if not screen.json:
-        return int(_run(rankdrift, words + flags)), None
+        return _run(words + flags), None
     with redirect_stdout(printed):
-        code = _run(rankdrift, words + flags)
-    return int(code), json.loads(printed.getvalue())
+        code = _run(words + flags)
+    return code, json.loads(printed.getvalue())
 
 
-def _run(group: click.Group, words: list[str]) -> int:
-    code = group.main(words, prog_name="rankdrift", standalone_mode=False, obj=Step())
-    return int(code or 0)
+def _run(words: list[str]) -> int:
+    """Run another verb of the command that is running."""
+    command = click.get_current_context().find_root().command
+    code = command.main(words, prog_name="rankdrift", standalone_mode=False, obj=Step())
+    return int(code or Exit.GOOD)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdrift.cli.counts import find_counts
+from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import SEED, Sections, given, guesses, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
@@ -15,6 +16,10 @@ from rankdrift.core.errors import BadCounts
 if TYPE_CHECKING:
     from rankdrift.core.types import Clicks, Errors
     from rankdrift.counts.counts import Counts
+
+# As in core.types, which takes longer to load than a help; a test compares them.
+CLICKS = click.Choice(["every", "single"])
+ERRORS = click.Choice(["buckets", "model", "bootstrap"])
 
 
 class CurveOption(click.Option):
@@ -35,7 +40,7 @@ class CurveOption(click.Option):
 @click.option("--curve", cls=CurveOption, default="loglog", show_default=True)
 @click.option(
     "--clicks",
-    type=click.Choice(["every", "single"]),
+    type=CLICKS,
     default="every",
     show_default=True,
     help="Every click, or only pairs with a single one, as in the paper.",
@@ -43,7 +48,7 @@ class CurveOption(click.Option):
 @click.option("--reference", default=1, show_default=True, help="The rank whose propensity is 1.")
 @click.option(
     "--errors",
-    type=click.Choice(["buckets", "model", "bootstrap"]),
+    type=ERRORS,
     default="buckets",
     show_default=True,
     help="What the intervals rest on.",
@@ -91,22 +96,34 @@ def estimate(
 
     counts = counts_of(screen, inputs, options)
     found = estimate(
-        counts, curve=curve, clicks=clicks, reference=reference, errors=errors, samples=samples,
-        seed=seed, by=[name.strip() for name in by.split(",")] if by else None,
+        counts,
+        curve=curve,
+        clicks=clicks,
+        reference=reference,
+        errors=errors,
+        samples=samples,
+        seed=seed,
+        by=[name.strip() for name in by.split(",")] if by else None,
         extrapolate_to=extrapolate_to,
-    )  # fmt: skip
+    )
     if output:
         found.save(output, level, simultaneous)
     screen.show(curve_report(found, level, simultaneous))
-    screen.answer({
-        "file": output, "table": found.table(level, simultaneous), "level": level,
-        "simultaneous": simultaneous, "gaps": {str(r): why for r, why in found.gaps.items()},
-        "summary": found.summary(level, simultaneous), "provenance": dict(found.provenance),
-    })  # fmt: skip
+    screen.answer(
+        {
+            "file": output,
+            "table": found.table(level, simultaneous),
+            "level": level,
+            "simultaneous": simultaneous,
+            "gaps": {str(r): why for r, why in found.gaps.items()},
+            "summary": found.summary(level, simultaneous),
+            "provenance": dict(found.provenance),
+        }
+    )
     if output:
         screen.say("", f"The propensities are in {output}.")
     screen.next("rankdrift", "diagnose", *shorter(inputs), *typed(options))
-    return 0
+    return Exit.GOOD
 
 
 @click.command(cls=Sections)
@@ -137,11 +154,11 @@ def diagnose(
     else:
         command = ("rankdrift", "estimate", *shorter(inputs), *typed(options))
         screen.next(*command, "-o", "propensities.json")
-    return 1 if found.verdict == Verdict.SERIOUS else 0
+    return Exit.UNFIT if found.verdict == Verdict.SERIOUS else Exit.GOOD
 
 
 def counts_files(inputs: tuple[str, ...]) -> list[str]:
-    """The files of counts that these are; none if they are a log."""
+    """Find the files of counts that these are; none if they are a log."""
     from rankdrift.counts.file import read_metadata
 
     try:
@@ -153,7 +170,17 @@ def counts_files(inputs: tuple[str, ...]) -> list[str]:
 
 
 def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) -> "Counts":
-    """Counts from files of counts, or from a log that is harvested first."""
+    """Get counts from files of counts, or from a log that is harvested first.
+
+    Parameters
+    ----------
+    screen
+        For talk and the bar.
+    inputs
+        Files, folders and patterns.
+    options
+        Of `read_log`, for a log.
+    """
     from rankdrift.counts.counts import Counts, merge
     from rankdrift.harvesting.counting import harvest
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import SEED, Sections, again, guesses, log_options, read
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
@@ -14,12 +15,28 @@ from rankdrift.core.errors import BadOption
 
 @click.command(cls=Sections)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
-@click.option("--model", "models", multiple=True, required=True, metavar="FILE",
-              help="What `rankdrift train` wrote. Repeat for each.")  # fmt: skip
-@click.option("--baseline", "baselines", multiple=True, metavar="FILE",
-              help="The models to improve on.  [default: the first]")  # fmt: skip
-@click.option("-o", "--output", multiple=True, metavar="FILE",
-              help="A table (.csv, .json, .tex) or a chart (.png, .svg, .html).")  # fmt: skip
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    required=True,
+    metavar="FILE",
+    help="What `rankdrift train` wrote. Repeat for each.",
+)
+@click.option(
+    "--baseline",
+    "baselines",
+    multiple=True,
+    metavar="FILE",
+    help="The models to improve on.  [default: the first]",
+)
+@click.option(
+    "-o",
+    "--output",
+    multiple=True,
+    metavar="FILE",
+    help="A table (.csv, .json, .tex) or a chart (.png, .svg, .html).",
+)
 @click.option("--ranks", default="1,2,4,8,16,32", show_default=True, help="To judge at.")
 @click.option("--bootstrap", default=1000, show_default=True, help="Samples of queries.")
 @click.option("--relevance", metavar="NAME", help="A column of true relevance, if there is one.")
@@ -71,10 +88,19 @@ def evaluate(
     screen.say(*guesses(log))
     screen.note(log.remarks)
     found = evaluate(
-        rankers, log, ranks=judged, bootstrap=bootstrap,
-        baseline=[names[b] for b in baselines] or None, propensities=propensities, clip=clip,
-        beyond=beyond, pool=pool, relevance=relevance, seed=seed, say=screen.say,
-    )  # fmt: skip
+        rankers,
+        log,
+        ranks=judged,
+        bootstrap=bootstrap,
+        baseline=[names[b] for b in baselines] or None,
+        propensities=propensities,
+        clip=clip,
+        beyond=beyond,
+        pool=pool,
+        relevance=relevance,
+        seed=seed,
+        say=screen.say,
+    )
     for path in output:
         found.save(path)
     screen.show(comparison_report(found))
@@ -85,7 +111,7 @@ def evaluate(
         screen.next("rankdrift", "report", kept, "-o", "report.html")
     else:
         screen.next(*again("-o", "comparison.json"))
-    return 0
+    return Exit.GOOD
 
 
 def _names(paths: tuple[str, ...]) -> dict[str, str]:

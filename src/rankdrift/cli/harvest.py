@@ -1,10 +1,12 @@
 """rankdrift harvest"""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import Sections, guesses, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, check_folder, refuse_input
 from rankdrift.cli.progress import bar
@@ -16,6 +18,28 @@ if TYPE_CHECKING:
     from rankdrift.log.engines.engine import Day
     from rankdrift.log.log import Log
 
+Command = Callable[..., Any]
+
+
+def size_options(command: Command) -> Command:
+    """Add the options of every verb that counts: how much of a log the counts keep."""
+    buckets = click.option(
+        "--buckets", type=int, metavar="N", help="Groups of queries, for errors.  [default: 64]"
+    )
+    max_shown = click.option(
+        "--max-shown",
+        type=int,
+        metavar="N",
+        help="Pairs shown more often are kept as comparisons of two ranks.  [default: 8]",
+    )
+    return buckets(max_shown(command))
+
+
+def given_sizes(buckets: int | None, max_shown: int | None) -> dict[str, int]:
+    """Those of `size_options` that were typed, as `harvest` takes them."""
+    sizes = {"buckets": buckets, "max_shown": max_shown}
+    return {name: value for name, value in sizes.items() if value is not None}
+
 
 @click.command(cls=Sections)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
@@ -23,15 +47,7 @@ if TYPE_CHECKING:
 @click.option(
     "--by", type=click.Choice(["day"]), help="One file a day in the folder -o; done days are kept."
 )
-@click.option(
-    "--buckets", type=int, metavar="N", help="Groups of queries, for errors.  [default: 64]"
-)
-@click.option(
-    "--max-shown",
-    type=int,
-    metavar="N",
-    help="Pairs shown more often are kept as comparisons of two ranks.  [default: 8]",
-)
+@size_options
 @log_options()
 @talking
 def harvest(
@@ -59,9 +75,8 @@ def harvest(
     log = read(logs, options)
     refuse_input(output, logs, options["format"])
     (check_folder if by else check_file)(output)
-    _tell(screen, log)
-    given = {"buckets": buckets, "max_shown": max_shown}
-    sizes = {name: value for name, value in given.items() if value is not None}
+    screen.say(*guesses(log), f"A day: {log.days}.")  # before time is spent on it
+    sizes = given_sizes(buckets, max_shown)
     code = (_by_day if by else _whole)(screen, log, output, sizes)
     if code:
         screen.next("rankdrift", "inspect", *shorter(logs), *typed(options))
@@ -79,11 +94,6 @@ def _whole(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> in
     show_counts(screen, counts, output, log={"roles": log.describe(), "guessed": log.guessed})
     screen.say("", f"The counts are in {output} ({Path(output).stat().st_size:,} bytes).")
     return _end(screen, log, counts, "counts", output)
-
-
-def _tell(screen: Screen, log: "Log") -> None:
-    """What was guessed, before time is spent on it."""
-    screen.say(*guesses(log), f"A day: {log.days}.")
 
 
 def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> int:
@@ -104,8 +114,16 @@ def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> i
             if not counts.n_pairs:
                 empty.append(counts)
             word = "unchanged" if skipped else "written"
-            told = {"day": day.day or None, "file": str(path), "state": word, "rows": day.rows}
-            days.append({**told, "pairs": counts.n_pairs, "clicks": counts.n_clicks})
+            days.append(
+                {
+                    "day": day.day or None,
+                    "file": str(path),
+                    "state": word,
+                    "rows": day.rows,
+                    "pairs": counts.n_pairs,
+                    "clicks": counts.n_clicks,
+                }
+            )
             progress.day_done(day.rows)
             with progress.aside():
                 screen.show(
@@ -118,23 +136,30 @@ def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> i
         harvest_by_day(log, output, progress=progress, each=each, **sizes)
     assert total is not None  # harvest_by_day refuses a log without days
     screen.show(heading("All days"), funnel_table(total))
-    screen.answer({"folder": output, "days": days, "funnel": total.to_dict(),
-                   "roles": log.describe(), "guessed": dict(log.guessed)})  # fmt: skip
+    screen.answer(
+        {
+            "folder": output,
+            "days": days,
+            "funnel": total.to_dict(),
+            "roles": log.describe(),
+            "guessed": dict(log.guessed),
+        }
+    )
     written = sum(day["state"] == "written" for day in days)
     screen.say("", f"{many(written, 'day')} written to {output}, {len(days) - written} unchanged.")
     if len(empty) == len(days):
         return _end(screen, log, merge(empty), "merge", output)
     screen.next("rankdrift", "merge", output, "-o", "counts.parquet")
-    return 0
+    return Exit.GOOD
 
 
 def _end(screen: Screen, log: "Log", counts: "Counts", verb: str, output: str) -> int:
     """Say what comes next; if there are no pairs, why, and how to get some."""
     if counts.n_pairs:
         screen.next("rankdrift", verb, output)
-        return 0
+        return Exit.GOOD
     from rankdrift.harvesting.inspection import how_to_get_pairs, why_no_pairs
 
     screen.say(f"There are no usable pairs. {why_no_pairs(counts)}")
     screen.say(*(f"> {advice}" for advice in how_to_get_pairs(log, counts)))
-    return 1
+    return Exit.UNFIT

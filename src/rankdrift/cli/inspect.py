@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import Sections, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
@@ -54,7 +55,7 @@ def inspect(screen: Screen, logs: tuple[str, ...], html: str | None, **options: 
     if found.verdict == "unfit":
         screen.say("", "Follow the advice above, then look again.")
     screen.next(*command)
-    return 1 if found.verdict == "unfit" else 0
+    return Exit.UNFIT if found.verdict == "unfit" else Exit.GOOD
 
 
 def _next(verdict: str, days: Any, logs: tuple[str, ...], options: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Indices to write to, looked at before the long work starts."""
+"""Places to write to, looked at before the long work starts."""
 
 import os
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ def check_file(path: str) -> None:
 
 
 def check_folder(path: str) -> None:
-    """The same for a folder that files are to be written to."""
+    """Raise CannotWrite now if no file can be written to this folder later."""
     folder = Path(path)
     if folder.suffix == ".parquet" and not folder.is_dir():
         raise BadOption(f"With --by day, -o is a folder of files, one a day, but {path!r} is not.")
@@ -32,8 +32,19 @@ def check_folder(path: str) -> None:
 def refuse_input(
     path: str, inputs: Iterable[str], format: str | None = None, *, more: Iterable[str | None] = ()
 ) -> None:
-    """Raise BadOption if writing to the file or folder `path` could replace an input: a log of this
-    format, or one of the files that are given as `more`."""
+    """Raise BadOption if writing there could replace an input.
+
+    Parameters
+    ----------
+    path
+        The file or folder that is to be written.
+    inputs
+        A log: files, folders and patterns.
+    format
+        Of the log, where names do not say.
+    more
+        Other files that are read.
+    """
     folder = os.path.isdir(path)
     if not folder and not os.path.exists(path):
         return

@@ -32,7 +32,7 @@ PARSING = 0.6  # share of the time to parse text formats, which comes before the
 
 
 class Bar:
-    """Called with a step's name and its fraction done; appears after `PATIENCE`."""
+    """A bar that is called with a step's name and its fraction done; appears after `PATIENCE`."""
 
     def __init__(self, bar: Progress | None, rows: int | None, by_day: bool) -> None:
         self._bar, self._rows, self._by_day = bar, rows, by_day
@@ -40,7 +40,7 @@ class Bar:
         self._piece = (0.0, 1.0)
         if bar:
             self._task = bar.add_task(
-                "reading", total=None if by_day and not rows else 1.0, told=""
+                "reading", total=None if by_day and not rows else 1.0, rows=""
             )
 
     def __call__(self, step: str, fraction: float) -> None:
@@ -53,7 +53,7 @@ class Bar:
             words = f"{many(self._days, 'day')} done, {words}"
             share = self._done / self._rows if self._rows else 0.0
         rows = f"{int(share * self._rows):,} of {self._rows:,} rows" if self._rows else ""
-        self._bar.update(self._task, completed=share, description=words, told=rows)
+        self._bar.update(self._task, completed=share, description=words, rows=rows)
         if time.monotonic() - self._began > PATIENCE:
             self._bar.start()
 
@@ -62,6 +62,7 @@ class Bar:
         self._piece = (first, last)
 
     def day_done(self, rows: int) -> None:
+        """A day of so many rows is done."""
         self._days, self._done = self._days + 1, self._done + rows
 
     @contextmanager
@@ -86,7 +87,17 @@ class Bar:
 
 @contextmanager
 def bar(screen: Screen, log: Log, *, by_day: bool = False) -> Iterator[Bar]:
-    """A bar for one harvest; a silent one where nobody watches."""
+    """Show a bar for one harvest; a silent one where nobody watches.
+
+    Parameters
+    ----------
+    screen
+        Where it appears.
+    log
+        What is harvested.
+    by_day
+        Whether that goes day by day.
+    """
     if not screen.lively:
         yield Bar(None, None, by_day)
         return
@@ -95,7 +106,7 @@ def bar(screen: Screen, log: Log, *, by_day: bool = False) -> Iterator[Bar]:
     shown = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.fields[told]}", markup=False),
+        TextColumn("{task.fields[rows]}", markup=False),
         TimeRemainingColumn(),
         "left",
         console=screen.err,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from rankdrift.cli.exits import Exit
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.core.artefacts import Kind
@@ -14,9 +15,13 @@ from rankdrift.core.artefacts import Kind
 @click.argument("results", nargs=-1, required=True, metavar="RESULTS...")
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where the page goes.")
 @click.option("--title", metavar="TEXT", help="What to call it.")
-@click.option("--queries/--no-queries", default=True, show_default=True,
-              help="Show what the log says. With --no-queries segments are numbered, and row "
-              "conditions and reasons that may quote a row are left out.")  # fmt: skip
+@click.option(
+    "--queries/--no-queries",
+    default=True,
+    show_default=True,
+    help="Show what the log says. With --no-queries segments are numbered, and row "
+    "conditions and reasons that may quote a row are left out.",
+)
 @talking
 def report(
     screen: Screen, results: tuple[str, ...], output: str, title: str | None, queries: bool
@@ -43,7 +48,7 @@ def report(
     screen.show(*(f"{kind:22} {name}" for name, kind in page.results.given))
     screen.say("", f"The report is in {output}. Open it in a browser.")
     screen.next(*_next(results, {kind: name for name, kind in page.results.given}))
-    return 0
+    return Exit.GOOD
 
 
 def _next(results: tuple[str, ...], given: dict[Kind, str]) -> list[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import SEED
 from rankdrift.cli.output import check_file
 from rankdrift.cli.screen import Screen, talking
@@ -28,8 +29,9 @@ def reproduce() -> None:
 
 
 @reproduce.command(short_help="The figures: simulation, web and mobile.")
-@click.option("-o", "--output", default="figures", show_default=True, metavar="FOLDER",
-              help="Where they go.")  # fmt: skip
+@click.option(
+    "-o", "--output", default="figures", show_default=True, metavar="FOLDER", help="Where they go."
+)
 @click.option(
     "--rows",
     default=10_000_000,
@@ -58,7 +60,7 @@ def figures(screen: Screen, output: str, rows: int, seed: int) -> int:
         screen.text(str(path))
     screen.answer({"files": [str(path) for path in made.paths], "errors": made.errors})
     screen.next("rankdrift", "reproduce", "table", "--small")
-    return 0
+    return Exit.GOOD
 
 
 @reproduce.command(short_help="Table 1: rankers with and without propensities.")
@@ -104,14 +106,16 @@ def table(
     found = tables.reproduce_table(
         size=_scaled(tables.SIZES[name], searches) if searches else name,
         seeds=default if seeds is None else whole_numbers(seeds),
-        models=chosen, threads=threads, say=screen.say,
-    )  # fmt: skip
+        models=chosen,
+        threads=threads,
+        say=screen.say,
+    )
     if output:
         tables.save_table(found, output)
     screen.text(found.to_text())
     screen.answer(found.to_dict())
     screen.next("rankdrift", "inspect", "YOUR_LOG")
-    return 0 if tables.is_ours_better(found) else 1
+    return Exit.GOOD if tables.is_ours_better(found) else Exit.UNFIT
 
 
 def _scaled(size: "Size", searches: int) -> "Size":
@@ -142,16 +146,21 @@ def real_features(
     from rankdrift.reproduce.real_features import as_text, reproduce_real
 
     found = reproduce_real(
-        train_file, test_file, seeds=whole_numbers(seeds), searches=searches, threads=threads,
+        train_file,
+        test_file,
+        seeds=whole_numbers(seeds),
+        searches=searches,
+        threads=threads,
         say=screen.say,
-    )  # fmt: skip
+    )
     screen.text(as_text(found))
     screen.answer({"ndcg": found})
     screen.next("rankdrift", "inspect", "YOUR_LOG")
-    return 0
+    return Exit.GOOD
 
 
 def whole_numbers(text: str) -> list[int]:
+    """Seeds with commas between."""
     numbers = [number.strip() for number in text.split(",")]
     if not all(number.isdecimal() for number in numbers):
         raise BadOption(f"--seeds are whole numbers from 0 with commas between, not {text!r}.")

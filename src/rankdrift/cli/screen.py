@@ -35,32 +35,34 @@ class Screen:
     alone: bool = True
 
     def say(self, *texts: str) -> None:
-        """Talk, a line each."""
+        """Talk to whoever watches, a line each."""
         if not self.quiet:
             for text in texts:
                 write(sys.stderr, printable(text) + "\n")
 
     def note(self, remarks: Iterable[str]) -> None:
+        """Talk about what was noticed on the way."""
         self.say(*(f"Note: {remark}" for remark in remarks))
 
     def next(self, *command: str) -> None:
+        """Say which command to try next."""
         if self.alone:
             self.say("", f"Next: {join(command)}")
 
     def show(self, *parts: RenderableType) -> None:
-        """Results for people; the same as JSON go to `answer`."""
+        """Print results for people; the same as JSON go to `answer`."""
         if not self.json:
             with self.out.capture() as printed:
                 self.out.print(*parts, sep="\n")
             write(sys.stdout, "\n".join(text.rstrip() for text in printed.get().split("\n")))
 
     def text(self, text: str) -> None:
-        """A result that is to be used as it is."""
+        """Print a result that is to be used as it is."""
         if not self.json:
             write(sys.stdout, text + "\n")
 
     def answer(self, document: dict[str, Any]) -> None:
-        """The result for programs, one JSON document, if that was asked for."""
+        """Print the result for programs, one JSON document, if that was asked for."""
         if self.json:
             write(sys.stdout, json.dumps(document, indent=2, allow_nan=False) + "\n")
 
@@ -71,10 +73,12 @@ class Screen:
 
     @cached_property
     def out(self) -> Console:
+        """The console of results."""
         return _console(sys.stdout)
 
     @cached_property
     def err(self) -> Console:
+        """The console of talk."""
         return _console(sys.stderr)
 
 
@@ -83,7 +87,7 @@ class Step:
 
 
 def talking(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds --json and --quiet, and hands the command a `screen`. Nearest to the function."""
+    """Add --json and --quiet, and hand the command a `screen`. Nearest to the function."""
 
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
     @click.option("--quiet", "-q", is_flag=True, help="Print no remarks and no progress.")

@@ -1,10 +1,13 @@
 """rankdrift simulate pairs, market and like"""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rankdrift.cli.estimate import CLICKS, ERRORS
+from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import SEED
 from rankdrift.cli.output import check_file
 from rankdrift.cli.screen import Screen, talking
@@ -12,7 +15,7 @@ from rankdrift.core.errors import BadOption
 from rankdrift.log.sources import TRUTH
 
 if TYPE_CHECKING:
-    pass
+    from rankdrift.core.types import Floats
 
 SHARE: dict[str, Any] = {"default": 0.0, "show_default": True, "metavar": "SHARE"}
 
@@ -30,16 +33,25 @@ def simulate() -> None:
     """
 
 
-def seeded(command: Any) -> Any:
-    told = "Another makes other data; the same, the same bytes."
-    return click.option("--seed", type=SEED, default=1, show_default=True, metavar="N", help=told)(
-        command
-    )
+seeded = click.option(
+    "--seed",
+    type=SEED,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Another makes other data; the same, the same bytes.",
+)
 
 
 @simulate.command()
-@click.option("-o", "--output", default="market", show_default=True, metavar="FOLDER",
-              help="Where the files go.")  # fmt: skip
+@click.option(
+    "-o",
+    "--output",
+    default="market",
+    show_default=True,
+    metavar="FOLDER",
+    help="Where the files go.",
+)
 @click.option("--rows", default=1_000_000, show_default=True, metavar="N", help="Results shown.")
 @click.option("--days", default=4, show_default=True, metavar="N", help="A file each.")
 @click.option("--queries", default=500, show_default=True, metavar="N", help="To be searched for.")
@@ -86,18 +98,37 @@ def market(screen: Screen, output: str, **options: Any) -> int:
     made = market(output, **options)
     days = [str(path) for path in made.paths]
     screen.text(f"{made.rows:,} results shown, {made.clicks:,} of them clicked, in {output}")
-    screen.answer({
-        "folder": output, "files": days, "truth": str(made.truth), "rows": made.rows,
-        "clicks": made.clicks, "options": options,
-    })  # fmt: skip
+    screen.answer(
+        {
+            "folder": output,
+            "files": days,
+            "truth": str(made.truth),
+            "rows": made.rows,
+            "clicks": made.clicks,
+            "options": options,
+        }
+    )
     screen.say("", f"The truth is in {made.truth}.")
     screen.next(
-        "rankdrift", "harvest", str(Path(output) / "*.parquet"),
-        "--query", "keywords,category,aspects", "--same", "price", "--segment", "platform",
-        "--day", "day", "--time", "time", "--where", "sort = 'best_match' AND NOT auction",
-        "-o", "counts.parquet",
-    )  # fmt: skip
-    return 0
+        "rankdrift",
+        "harvest",
+        str(Path(output) / "*.parquet"),
+        "--query",
+        "keywords,category,aspects",
+        "--same",
+        "price",
+        "--segment",
+        "platform",
+        "--day",
+        "day",
+        "--time",
+        "time",
+        "--where",
+        "sort = 'best_match' AND NOT auction",
+        "-o",
+        "counts.parquet",
+    )
+    return Exit.GOOD
 
 
 @simulate.command()
@@ -179,7 +210,7 @@ def pairs(
         follow = ["rankdrift", "estimate", output]
     screen.answer({"file": output, "pairs": n, "truth": (p / p[0]).tolist(), **options})
     screen.next(*follow)
-    return 0
+    return Exit.GOOD
 
 
 @simulate.command()
@@ -191,10 +222,20 @@ def pairs(
 @click.option(
     "--truth", metavar="FILE", help="The true curve.  [default: what the counts themselves give]"
 )
-@click.option("--clicks", type=click.Choice(["every", "single"]), default="every",
-              show_default=True, help="As of estimate.")  # fmt: skip
-@click.option("--errors", type=click.Choice(["buckets", "model", "bootstrap"]), default="buckets",
-              show_default=True, help="As of estimate.")  # fmt: skip
+@click.option(
+    "--clicks",
+    type=CLICKS,
+    default="every",
+    show_default=True,
+    help="As of estimate.",
+)
+@click.option(
+    "--errors",
+    type=ERRORS,
+    default="buckets",
+    show_default=True,
+    help="As of estimate.",
+)
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @seeded
 @talking
@@ -224,18 +265,21 @@ def like(screen: Screen, file: str, truth: str | None, **options: Any) -> int:
     screen.show(replay_report(found))
     screen.answer({"counts": file, **found.to_dict()})
     screen.next("rankdrift", "estimate", file, "-o", "propensities.json")
-    return 0 if found.verdict in ("close", "useful") else 1
+    return Exit.GOOD if found.verdict in ("close", "useful") else Exit.UNFIT
 
 
-def _counting(screen: Screen) -> Any:
-    def told(number: int, replays: int) -> None:
+def _counting(screen: Screen) -> Callable[[int, int], None]:
+    """Says now and then how many replays are done, where somebody watches."""
+
+    def count(number: int, replays: int) -> None:
         if screen.lively and number % max(replays // 10, 1) == 0:
             screen.say(f"{number:,} of {replays:,} replays done")
 
-    return told
+    return count
 
 
-def _curve(path: str, ranks: int) -> Any:
+def _curve(path: str, ranks: int) -> "Floats":
+    """The propensities of a file at ranks 1, 2, 3 …, none above 1."""
     import numpy as np
 
     from rankdrift.propensities.propensities import Propensities
@@ -244,8 +288,8 @@ def _curve(path: str, ranks: int) -> Any:
     return found / max(float(found.max()), 1.0)
 
 
-def _click_rates(path: str, ranks: int) -> Any:
-    """By linear interpolation between the ranks that the file has."""
+def _click_rates(path: str, ranks: int) -> "Floats":
+    """The click rates of ranks 1, 2, 3 …, by linear interpolation between those of the file."""
     import csv
 
     import numpy as np
@@ -262,4 +306,4 @@ def _click_rates(path: str, ranks: int) -> Any:
             "file with the columns rank and ctr, from rank 1 to the deepest."
         )
     at, rates = zip(*given, strict=True)
-    return np.interp(np.arange(1, ranks + 1), at, rates)
+    return np.asarray(np.interp(np.arange(1, ranks + 1), at, rates))

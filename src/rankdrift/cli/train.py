@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import SEED, Sections, again, guesses, log_options, read, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, join, talking
@@ -14,33 +15,58 @@ Command = Callable[..., Any]
 
 
 def gain_options(command: Command) -> Command:
-    """What a click is worth: the same for every verb that weighs clicks."""
-    for option in reversed((
-        click.option("--propensities", metavar="FILE",
-                     help="What `rankdrift estimate` wrote: .csv, .json or .parquet."),
-        click.option("--clip", type=float, metavar="W", help="The largest weight of a click."),
-        click.option("--beyond", type=click.Choice(["error", "clip"]), default="error",
-                     show_default=True,
-                     help="Clicks at ranks without propensity: stop, or take the nearest's."),
-        click.option("--pool", is_flag=True,
-                     help="One curve for all, though the propensities have segments."),
-    )):  # fmt: skip
+    """Add the options of every verb that weighs clicks: what a click is worth."""
+    for option in reversed(
+        (
+            click.option(
+                "--propensities",
+                metavar="FILE",
+                help="What `rankdrift estimate` wrote: .csv, .json or .parquet.",
+            ),
+            click.option("--clip", type=float, metavar="W", help="The largest weight of a click."),
+            click.option(
+                "--beyond",
+                type=click.Choice(["error", "clip"]),
+                default="error",
+                show_default=True,
+                help="Clicks at ranks without propensity: stop, or take the nearest's.",
+            ),
+            click.option(
+                "--pool",
+                is_flag=True,
+                help="One curve for all, though the propensities have segments.",
+            ),
+        )
+    ):
         command = option(command)
     return command
 
 
 def feature_options(command: Command) -> Command:
-    for option in reversed((
-        click.option("--features", metavar="NAME,…", default="f_*", show_default=True,
-                     help="Columns to learn from: names or patterns."),
-        click.option("--categorical", metavar="NAME,…", default="",
-                     help="Those that are words, though they look like numbers."),
-    )):  # fmt: skip
+    """Add the options of every verb that reads features: which columns they are."""
+    for option in reversed(
+        (
+            click.option(
+                "--features",
+                metavar="NAME,…",
+                default="f_*",
+                show_default=True,
+                help="Columns to learn from: names or patterns.",
+            ),
+            click.option(
+                "--categorical",
+                metavar="NAME,…",
+                default="",
+                help="Those that are words, though they look like numbers.",
+            ),
+        )
+    ):
         command = option(command)
     return command
 
 
 def split(names: str) -> list[str]:
+    """Names with commas between."""
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
@@ -56,8 +82,13 @@ def split(names: str) -> list[str]:
 @click.option("--norm", is_flag=True, help="Damp large gradients: not the paper's DCG any more.")
 @click.option("--validation", metavar="LOG|SHARE", help="Another log, or a share such as 0.1.")
 @click.option("--early-stopping", type=int, metavar="N", help="Stop N trees after the best.")
-@click.option("--backend", type=click.Choice(["lightgbm", "xgboost"]), default="lightgbm",
-              show_default=True, help="Whose trees.")  # fmt: skip
+@click.option(
+    "--backend",
+    type=click.Choice(["lightgbm", "xgboost"]),
+    default="lightgbm",
+    show_default=True,
+    help="Whose trees.",
+)
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of all that is random.")
 @log_options()
 @talking
@@ -86,8 +117,19 @@ def train(
     refuse_input(output, logs, options["format"], more=(propensities, validation))
     from rankdrift.ranking.training import train
 
-    own = ("trees", "learning_rate", "leaves", "min_rows", "norm", "early_stopping", "backend",
-           "seed", "clip", "beyond", "pool")  # fmt: skip
+    own = (
+        "trees",
+        "learning_rate",
+        "leaves",
+        "min_rows",
+        "norm",
+        "early_stopping",
+        "backend",
+        "seed",
+        "clip",
+        "beyond",
+        "pool",
+    )
     chosen = {name: options.pop(name) for name in own}
     options["threads"] = threads
     log = read(logs, options)
@@ -99,31 +141,48 @@ def train(
         judge = read((validation,), options) if share is None else share
     with tree_bar(screen, chosen["trees"]) as each:
         ranker = train(
-            log, propensities=propensities, features=split(features),
-            categorical=split(categorical), validation=judge, threads=threads, each=each,
-            say=screen.say, **chosen,
-        )  # fmt: skip
+            log,
+            propensities=propensities,
+            features=split(features),
+            categorical=split(categorical),
+            validation=judge,
+            threads=threads,
+            each=each,
+            say=screen.say,
+            **chosen,
+        )
     ranker.save(output)
     from rankdrift.report.terminal.rankers import ranker_report
 
     screen.show(ranker_report(ranker))
-    screen.answer({
-        "file": output, "backend": ranker.backend, "trees": ranker.trees,
-        "features": [f.name for f in ranker.features], "importance": ranker.importance,
-        "gains": dict(ranker.gains), "training": dict(ranker.training),
-        "propensities": ranker.propensities, "history": list(ranker.history),
-        "options": dict(ranker.options),
-    })  # fmt: skip
+    screen.answer(
+        {
+            "file": output,
+            "backend": ranker.backend,
+            "trees": ranker.trees,
+            "features": [f.name for f in ranker.features],
+            "importance": ranker.importance,
+            "gains": dict(ranker.gains),
+            "training": dict(ranker.training),
+            "propensities": ranker.propensities,
+            "history": list(ranker.history),
+            "options": dict(ranker.options),
+        }
+    )
     screen.say("", f"The model is in {output}, what is known about it in {output}.meta.json.")
     screen.next("rankdrift", "evaluate", "TEST_LOG", *typed(options), "--model", output)
-    return 0
+    return Exit.GOOD
 
 
 @click.command("export-training", cls=Sections)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("-o", "--output", required=True, metavar="PATH", help="Where the files go.")
-@click.option("--form", default="lightgbm", show_default=True,
-              help="lightgbm, xgboost, svmlight, or weights (for TF-Ranking and Rax).")  # fmt: skip
+@click.option(
+    "--form",
+    default="lightgbm",
+    show_default=True,
+    help="lightgbm, xgboost, svmlight, or weights (for TF-Ranking and Rax).",
+)
 @feature_options
 @gain_options
 @log_options()
@@ -157,9 +216,17 @@ def export_training(
     screen.say(*guesses(log))
     screen.note(log.remarks)
     written = export_training(
-        log, output, form=form, propensities=propensities, features=split(features),
-        categorical=split(categorical), clip=clip, beyond=beyond, pool=pool, say=screen.say,
-    )  # fmt: skip
+        log,
+        output,
+        form=form,
+        propensities=propensities,
+        features=split(features),
+        categorical=split(categorical),
+        clip=clip,
+        beyond=beyond,
+        pool=pool,
+        say=screen.say,
+    )
     for path in written:
         screen.text(str(path))
     screen.answer({"form": form, "files": [str(path) for path in written]})
@@ -169,10 +236,11 @@ def export_training(
         screen.say("", f"With LightGBM's command line, in the folder {conf.parent}: {command}")
     # The same model, to hold the other tool's against.
     screen.next(*again("-o", "ranker.txt", verb="train", without=("output", "form")))
-    return 0
+    return Exit.GOOD
 
 
 def _share(text: str) -> float | None:
+    """The text as a number; None if it is none."""
     try:
         return float(text)
     except ValueError:
@@ -181,15 +249,20 @@ def _share(text: str) -> float | None:
 
 @contextmanager
 def tree_bar(screen: Screen, trees: int) -> Iterator[Callable[[int], None] | None]:
-    """A bar that counts trees, where somebody watches."""
+    """Show a bar that counts trees, where somebody watches."""
     if not screen.lively:
         yield None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
     with Progress(
-        "{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-        "left", console=screen.err, transient=True,
-    ) as bar:  # fmt: skip
+        "{task.description}",
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        "left",
+        console=screen.err,
+        transient=True,
+    ) as bar:
         task = bar.add_task("reading", total=trees)
         yield lambda done: bar.update(task, completed=done, description="growing trees")

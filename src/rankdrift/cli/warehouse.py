@@ -5,6 +5,8 @@ from typing import Any
 import click
 
 from rankdrift.cli.counts import end, show_counts
+from rankdrift.cli.exits import Exit
+from rankdrift.cli.harvest import given_sizes, size_options
 from rankdrift.cli.options import ENGINE, Sections, given, log_options, read
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
@@ -25,15 +27,7 @@ RUN = ("duckdb", "spark")  # dialects whose statements the tests run; the others
     help="int, float, bool, text, json, date, timestamp, instant or list. Taken for granted: rank, "
     "click, doc, search, page, same int; day date; the rest text.",
 )
-@click.option(
-    "--buckets", type=int, metavar="N", help="Groups of queries, for errors.  [default: 64]"
-)
-@click.option(
-    "--max-shown",
-    type=int,
-    metavar="N",
-    help="Pairs shown more often are kept as comparisons of two ranks.  [default: 8]",
-)
+@size_options
 @log_options(without=(*ENGINE, "table"))
 @talking
 def sql(
@@ -58,8 +52,7 @@ def sql(
     """
     from rankdrift.harvesting.warehouse import warehouse_sql
 
-    sizes = {"buckets": buckets, "max_shown": max_shown}
-    more: dict[str, Any] = {name: value for name, value in sizes.items() if value is not None}
+    more: dict[str, Any] = {**given_sizes(buckets, max_shown)}
     if types:
         more["types"] = _types(types)
     if sample is not None:
@@ -78,7 +71,7 @@ def sql(
         )
     screen.say("", f"Run it, and export its result with column names: {_EXPORTS[dialect]}")
     screen.next("rankdrift", "import-counts", "result.csv", "-o", "counts.parquet")
-    return 0
+    return Exit.GOOD
 
 
 _EXPORTS = {

@@ -1,0 +1,128 @@
+"""A run of the command line, from its words to its exit code, whatever happens on the way."""
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from rankdrift.cli.exits import Exit
+from rankdrift.cli.screen import join, write, write_what_it_can
+from rankdrift.cli.verbs import rankdrift
+from rankdrift.core.errors import RankdriftError
+from rankdrift.core.words import printable
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    write_what_it_can()
+    # Threads of LightGBM and XGBoost that wait for each other would keep the processor busy, and
+    # from those they wait for: with six processes on two cores, training took four times as long.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # Matrices here are small: sharing them out among threads takes longer than the work itself, and
+    # on busy processors 30 times as long.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    code = run(args)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to stop but the tidying up
+    sys.exit(code)
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run the command line, and give back its exit code."""
+    words = list(sys.argv[1:] if args is None else args)
+    try:
+        code = rankdrift.main(words, prog_name="rankdrift", standalone_mode=False)
+        return int(code or Exit.GOOD)
+    except click.ClickException as error:
+        return _refuse(error, words)
+    except RankdriftError as error:
+        if _interrupted(error):
+            return _stopped(words)
+        return _fail(printable(str(error)), words)
+    except (click.Abort, KeyboardInterrupt):
+        return _stopped(words)
+    except SystemExit:
+        return Exit.GOOD  # click's way to go when the reader of its help has gone
+    except OSError as error:
+        return _fail(printable(str(error)), words)
+    except Exception as error:
+        if _interrupted(error):
+            return _stopped(words)
+        traceback.print_exc()
+        write(sys.stderr, f"Error: {_DEFECT}\n\nNext: rankdrift --version\n")
+        return Exit.BROKEN
+
+
+_DEFECT = (
+    "That was a defect of rankdrift, not of your data. Report it, with the lines above and the "
+    "version."
+)
+
+
+def _fail(message: str, words: list[str]) -> int:
+    """Say what is wrong, and where to read on unless talk is not wanted."""
+    write(sys.stderr, f"Error: {message}\n")
+    if not _quiet(words):
+        write(sys.stderr, f"\nNext: {_verb(words)} --help\n")
+    return Exit.WRONG
+
+
+def _refuse(error: click.ClickException, words: list[str]) -> int:
+    """What click would not take. Where a verb is missing, its message is the help."""
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+        error.show()
+        return Exit.WRONG
+    if isinstance(error, click.UsageError) and error.ctx:
+        write(sys.stderr, f"{error.ctx.get_usage()}\n\n")
+    return _fail(printable(error.format_message()), words)
+
+
+def _verb(words: list[str]) -> str:
+    """What was asked for, as far as it is known: `rankdrift simulate market`."""
+    context = click.Context(rankdrift, info_name="rankdrift")
+    for word in words:
+        group = context.command
+        found = group.get_command(context, word) if isinstance(group, click.Group) else None
+        if found is None:
+            break
+        context = click.Context(found, info_name=word, parent=context)
+    return context.command_path
+
+
+def _quiet(words: list[str]) -> bool:
+    return bool({"-q", "--quiet"} & {*words})
+
+
+def _stopped(words: list[str]) -> int:
+    """Say in what state things are, and how to go on."""
+    write(sys.stderr, "Stopped.\n")
+    if not _quiet(words):
+        by_day = words[:1] == ["harvest"] and ("--by=day" in words or {"--by", "day"} <= {*words})
+        state = "Days that are done stay, the others follow" if by_day else "All of it starts over"
+        again = printable(join(["rankdrift", *_shorter(words)]))
+        write(sys.stderr, f"No file is half written. {state} with the next run.\n\nNext: {again}\n")
+    return Exit.STOPPED
+
+
+def _shorter(words: list[str]) -> list[str]:
+    """The command with files that the shell listed as the pattern that it listed them for."""
+    from rankdrift.cli.options import shorter
+
+    files = [word for word in words if os.path.isfile(word)]
+    pattern = shorter(files)
+    if len(pattern) == len(files):
+        return words
+    first = words.index(files[0])
+    return [*words[:first], *pattern, *(word for word in words[first:] if word not in files)]
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """DuckDB has words of its own for Ctrl-C."""
+    while error is not None:
+        if type(error).__name__ == "InterruptException" or str(error) == "Query interrupted":
+            return True
+        error = error.__cause__ or error.__context__
+    return False
