@@ -13,7 +13,7 @@ from support.curve_example import by_device, hand, small_counts
 from support.results_example import EVIL, RANKS, every, made
 from support.worlds import listed, power, simulate
 
-from rankdrift.core.artefacts import Kind
+from rankdrift.core.artefacts import ResultKind
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
 from rankdrift.core.words import figure
 from rankdrift.diagnosis.diagnosing import diagnose
@@ -69,7 +69,13 @@ def test_everything_given_is_told(whole):
     page = Page(whole.html)
     assert page.ids == SECTIONS
     kinds = [kind for _, kind in whole.results.given]
-    assert kinds == [Kind.COUNTS, Kind.PROPENSITIES, Kind.METHODS, Kind.RANKERS, Kind.TRUTH]
+    assert kinds == [
+        ResultKind.COUNTS,
+        ResultKind.PROPENSITIES,
+        ResultKind.METHODS,
+        ResultKind.RANKERS,
+        ResultKind.TRUTH,
+    ]
     p, counts = made().curve, made().counts
     checks = diagnose(counts)
     assert whole.verdict == checks.verdict
@@ -120,14 +126,14 @@ def test_files_are_told_apart_by_what_they_hold(tmp_path):
     all_of.rankers.save(tmp_path / "rankers.json")
     found = gather(tmp_path)
     assert dict(found.given) == {
-        "counts.parquet": Kind.COUNTS,
-        "curve.csv": Kind.PROPENSITIES,
-        "curve.json": Kind.PROPENSITIES,
-        "curve.parquet": Kind.PROPENSITIES,
-        "diagnosis.json": Kind.DIAGNOSIS,
-        "methods.json": Kind.METHODS,
-        "rankers.json": Kind.RANKERS,
-        "truth.json": Kind.TRUTH,
+        "counts.parquet": ResultKind.COUNTS,
+        "curve.csv": ResultKind.PROPENSITIES,
+        "curve.json": ResultKind.PROPENSITIES,
+        "curve.parquet": ResultKind.PROPENSITIES,
+        "diagnosis.json": ResultKind.DIAGNOSIS,
+        "methods.json": ResultKind.METHODS,
+        "rankers.json": ResultKind.RANKERS,
+        "truth.json": ResultKind.TRUTH,
     }
     assert found.counts.equals(all_of.counts)
     assert list(found.curves) == ["curve", "curve (2)", "curve (3)"]
@@ -148,7 +154,7 @@ def test_a_folder_may_have_rankers_in_it(tmp_path):
     made().curve.save(tmp_path / "curve.json")
     ranker = Ranker("mine", "lightgbm", "tree", (), propensities=None)
     ranker.save(tmp_path / "mine.txt")
-    assert gather(tmp_path).given == (("curve.json", Kind.PROPENSITIES),)
+    assert gather(tmp_path).given == (("curve.json", ResultKind.PROPENSITIES),)
     for name in ("mine.txt", "mine.txt.meta.json"):
         with pytest.raises(BadOption, match=r"`rankdrift evaluate … -o comparison\.json`"):
             gather(tmp_path / name)

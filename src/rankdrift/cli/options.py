@@ -177,7 +177,7 @@ def guesses(log: Log) -> list[str]:
 
 def _is_result(path: str) -> str:
     """Of what cannot be read as a log: that it is a result of rankdrift's own, and how to go on."""
-    from rankdrift.core.artefacts import Kind
+    from rankdrift.core.artefacts import ResultKind
     from rankdrift.report.results import gather
 
     if not os.path.isfile(path) or os.path.getsize(path) > LARGEST_RESULT:
@@ -187,8 +187,11 @@ def _is_result(path: str) -> str:
     except RankdriftError:
         return ""
     to_go_on = {
-        Kind.COUNTS: ("are", f"rankdrift estimate {path}"),
-        Kind.PROPENSITIES: ("are", f"rankdrift train LOG --propensities {path} -o ranker.txt"),
+        ResultKind.COUNTS: ("are", f"rankdrift estimate {path}"),
+        ResultKind.PROPENSITIES: (
+            "are",
+            f"rankdrift train LOG --propensities {path} -o ranker.txt",
+        ),
     }
     verb, command = to_go_on.get(kind, ("is a", f"rankdrift report {path} -o report.html"))
     these = "These" if verb == "are" else "This"

@@ -8,7 +8,7 @@ import click
 from rankdrift.cli.exits import Exit
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
-from rankdrift.core.artefacts import Kind
+from rankdrift.core.artefacts import ResultKind
 
 
 @click.command()
@@ -51,12 +51,12 @@ def report(
     return Exit.GOOD
 
 
-def _next(results: tuple[str, ...], given: dict[Kind, str]) -> list[str]:
+def _next(results: tuple[str, ...], given: dict[ResultKind, str]) -> list[str]:
     """Use the propensities; estimate them where they are missing."""
-    if Kind.PROPENSITIES in given:
-        curve = _typed(results, given[Kind.PROPENSITIES])
+    if ResultKind.PROPENSITIES in given:
+        curve = _typed(results, given[ResultKind.PROPENSITIES])
         return ["rankdrift", "train", "LOG", "--propensities", curve, "-o", "ranker.txt"]
-    counts = _typed(results, given[Kind.COUNTS]) if Kind.COUNTS in given else "COUNTS"
+    counts = _typed(results, given[ResultKind.COUNTS]) if ResultKind.COUNTS in given else "COUNTS"
     return ["rankdrift", "estimate", counts, "-o", "propensities.json"]
 
 

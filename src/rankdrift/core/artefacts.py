@@ -24,7 +24,7 @@ def looks_like_propensities(path: str | os.PathLike[str]) -> bool:
     )
 
 
-class Kind(StrEnum):
+class ResultKind(StrEnum):
     """What a result of rankdrift's is, as a file or in memory; in words, as messages name it."""
 
     COUNTS = "counts"
@@ -40,21 +40,21 @@ class Kind(StrEnum):
 RESULT_ENDINGS = (".parquet", ".json", ".csv")
 # Keys of each kind of JSON that no kind above it has together; results in memory are such
 # mappings too.
-_KEYS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
-    (Kind.RANKER, ("backend", "features", "model")),
-    (Kind.METHODS, ("table", "distances", "left_out", "level")),
-    (Kind.RANKERS, ("models", "baselines", "table", "verdicts")),
-    (Kind.DIAGNOSIS, ("verdict", "checks")),
-    (Kind.TRUTH, ("truth",)),
-    (Kind.TRUTH, ("propensities", "options")),
-    (Kind.PRINTED_ESTIMATE, ("table", "summary")),
+_KEYS: tuple[tuple[ResultKind, tuple[str, ...]], ...] = (
+    (ResultKind.RANKER, ("backend", "features", "model")),
+    (ResultKind.METHODS, ("table", "distances", "left_out", "level")),
+    (ResultKind.RANKERS, ("models", "baselines", "table", "verdicts")),
+    (ResultKind.DIAGNOSIS, ("verdict", "checks")),
+    (ResultKind.TRUTH, ("truth",)),
+    (ResultKind.TRUTH, ("propensities", "options")),
+    (ResultKind.PRINTED_ESTIMATE, ("table", "summary")),
 )
 
 
-def kind_of_json(document: object) -> Kind | None:
+def kind_of_json(document: object) -> ResultKind | None:
     """The kind of result that a document is, by its keys; None if it is none that we know."""
     if not isinstance(document, Mapping):
         return None
     if document.get("kind") == PROPENSITIES_KIND:
-        return Kind.PROPENSITIES
+        return ResultKind.PROPENSITIES
     return next((kind for kind, keys in _KEYS if all(key in document for key in keys)), None)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rankdrift.core.artefacts import RESULT_ENDINGS, Kind, kind_of_json
+from rankdrift.core.artefacts import RESULT_ENDINGS, ResultKind, kind_of_json
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.propensities.file import NoPropensities
@@ -36,7 +36,7 @@ class Results:
     rankers: tuple[Plain, ...] = ()
     diagnosis: Plain | None = None
     truth: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
-    given: tuple[tuple[str, Kind], ...] = ()
+    given: tuple[tuple[str, ResultKind], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Findings:
 
 def gather(results: Any) -> Results:
     """Read and sort a path, a result, a list of them, or a mapping that names them."""
-    found: list[tuple[str, Kind, Any]] = []  # (name, kind, result)
+    found: list[tuple[str, ResultKind, Any]] = []  # (name, kind, result)
     for name, result in _named(results):
         if isinstance(result, str | os.PathLike):
             found += (_read(path, name) for path in _files(Path(result)))
@@ -66,26 +66,28 @@ def gather(results: Any) -> Results:
     if not found:
         raise BadOption("There is nothing to report on. Give results, such as propensities.json.")
 
-    def of(kind: Kind) -> list[Any]:
+    def of(kind: ResultKind) -> list[Any]:
         return [result for _, its, result in found if its == kind]
 
-    for kind in (Kind.DIAGNOSIS, Kind.TRUTH):
+    for kind in (ResultKind.DIAGNOSIS, ResultKind.TRUTH):
         if len(of(kind)) > 1:
             raise BadOption(f"There are {len(of(kind))} results that are a {kind}. Give one.")
     return Results(
-        counts=merge(of(Kind.COUNTS)) if of(Kind.COUNTS) else None,
-        curves=_curves((name, result) for name, kind, result in found if kind is Kind.PROPENSITIES),
-        methods=tuple(of(Kind.METHODS)),
-        rankers=tuple(of(Kind.RANKERS)),
-        diagnosis=next(iter(of(Kind.DIAGNOSIS)), None),
-        truth=next(iter(of(Kind.TRUTH)), {}),
+        counts=merge(of(ResultKind.COUNTS)) if of(ResultKind.COUNTS) else None,
+        curves=_curves(
+            (name, result) for name, kind, result in found if kind is ResultKind.PROPENSITIES
+        ),
+        methods=tuple(of(ResultKind.METHODS)),
+        rankers=tuple(of(ResultKind.RANKERS)),
+        diagnosis=next(iter(of(ResultKind.DIAGNOSIS)), None),
+        truth=next(iter(of(ResultKind.TRUTH)), {}),
         given=tuple((name, kind) for name, kind, _ in found),
     )
 
 
 def _named(results: Any) -> Iterable[tuple[str | None, Any]]:
     """(name or None, result) of each."""
-    itself = kind_of_json(results) in (*_CHECKS, Kind.RANKER)
+    itself = kind_of_json(results) in (*_CHECKS, ResultKind.RANKER)
     if isinstance(results, Mapping) and not itself:
         return results.items()
     alone = isinstance(results, str | os.PathLike | Mapping) or not isinstance(results, Iterable)
@@ -107,19 +109,19 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _read(path: Path, name: str | None) -> tuple[str, Kind, Any]:
+def _read(path: Path, name: str | None) -> tuple[str, ResultKind, Any]:
     """(name, kind, result) of a file."""
     if not path.is_file():
         raise BadOption(f"{path} does not exist. Give files that rankdrift wrote.")
     ending = path.suffix.lower()
     known = name or path.name
     if ending == ".csv":
-        return known, Kind.PROPENSITIES, Propensities.load(path)
+        return known, ResultKind.PROPENSITIES, Propensities.load(path)
     if ending == ".parquet":
         try:
-            return known, Kind.COUNTS, Counts.load(path)
+            return known, ResultKind.COUNTS, Counts.load(path)
         except BadCounts as error:
-            return known, Kind.PROPENSITIES, _curve(path, error)
+            return known, ResultKind.PROPENSITIES, _curve(path, error)
     if ending != ".json":
         raise BadOption(
             f"{path} is no result to report on: those end in {', '.join(RESULT_ENDINGS)}. "
@@ -129,8 +131,8 @@ def _read(path: Path, name: str | None) -> tuple[str, Kind, Any]:
         plain = json.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError) as error:
         raise BadOption(f"{path} is not JSON, or cut short. Write it again.") from error
-    if kind_of_json(plain) is Kind.PROPENSITIES:
-        return known, Kind.PROPENSITIES, Propensities.load(path)
+    if kind_of_json(plain) is ResultKind.PROPENSITIES:
+        return known, ResultKind.PROPENSITIES, Propensities.load(path)
     return known, *_recognise(plain, str(path))
 
 
@@ -144,17 +146,17 @@ def _curve(path: Path, no_counts: BadCounts) -> Propensities:
         ) from error
 
 
-def _recognise(result: Any, where: str) -> tuple[Kind, Any]:
+def _recognise(result: Any, where: str) -> tuple[ResultKind, Any]:
     """(kind, result), the result as plain values unless it is counts or a curve."""
     if isinstance(result, Counts):
-        return Kind.COUNTS, result
+        return ResultKind.COUNTS, result
     if isinstance(result, Propensities):
-        return Kind.PROPENSITIES, result
+        return ResultKind.PROPENSITIES, result
     to_dict = getattr(result, "to_dict", None)
     plain = to_dict() if callable(to_dict) and not isinstance(result, Mapping) else result
     kind = kind_of_json(plain)
     check = _CHECKS.get(kind) if kind else None
-    if kind is Kind.RANKER:
+    if kind is ResultKind.RANKER:
         raise BadOption(f"{where} tells of a ranker, not how it did. {_OF_RANKERS}")
     if kind and check:
         try:
@@ -165,7 +167,7 @@ def _recognise(result: Any, where: str) -> tuple[Kind, Any]:
                 f"version ({error!r}). Make it again."
             ) from error
     hint = ""
-    if kind is Kind.PRINTED_ESTIMATE:
+    if kind is ResultKind.PRINTED_ESTIMATE:
         hint = f" This is {kind}: give the file that its -o writes."
     raise BadOption(
         f"{where} is no result to report on. There are counts (.parquet), propensities (.json, "
@@ -225,9 +227,9 @@ def _truth(plain: Plain) -> Mapping[str, Mapping[str, Sequence[float]]]:
     return truth
 
 
-_CHECKS: Mapping[Kind, Callable[[Plain], Any]] = {
-    Kind.METHODS: _methods,
-    Kind.RANKERS: _rankers,
-    Kind.DIAGNOSIS: _diagnosis,
-    Kind.TRUTH: _truth,
+_CHECKS: Mapping[ResultKind, Callable[[Plain], Any]] = {
+    ResultKind.METHODS: _methods,
+    ResultKind.RANKERS: _rankers,
+    ResultKind.DIAGNOSIS: _diagnosis,
+    ResultKind.TRUTH: _truth,
 }

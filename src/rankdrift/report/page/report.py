@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rankdrift.core.artefacts import RESULT_ENDINGS, Kind
+from rankdrift.core.artefacts import RESULT_ENDINGS, ResultKind
 from rankdrift.core.files import write_text
 from rankdrift.core.verdicts import Verdict
 from rankdrift.core.version import __version__
@@ -173,7 +173,7 @@ def _worth(main: Propensities, counts: Counts | None) -> list[tuple[str, float, 
 
 def _file(results: Results) -> str:
     """A name to load the propensities by, in code to copy."""
-    names = [name for name, kind in results.given if kind is Kind.PROPENSITIES]
+    names = [name for name, kind in results.given if kind is ResultKind.PROPENSITIES]
     return next((n for n in names if Path(n).suffix in RESULT_ENDINGS), "propensities.json")
 
 
