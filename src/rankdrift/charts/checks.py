@@ -8,6 +8,7 @@ import altair as alt
 
 from rankdrift.charts.style import Row, layered_chart
 from rankdrift.core.errors import BadOption
+from rankdrift.core.verdicts import Verdict
 from rankdrift.core.words import printable
 
 if TYPE_CHECKING:
@@ -17,10 +18,10 @@ LINE = 26  # the height of a check
 LEAST_P = 1e-6  # smaller p-values are drawn at the end of the axis
 # Colour and shape of each verdict: told apart by both.
 MARKS = {
-    "good": ("#009E73", "circle"),
-    "caution": ("#E69F00", "triangle-up"),
-    "serious": ("#D55E00", "cross"),
-    "unknown": ("#777777", "square"),
+    Verdict.GOOD: ("#009E73", "circle"),
+    Verdict.CAUTION: ("#E69F00", "triangle-up"),
+    Verdict.SERIOUS: ("#D55E00", "cross"),
+    Verdict.UNKNOWN: ("#777777", "square"),
 }
 
 
@@ -42,8 +43,8 @@ def checks_chart(found: Diagnosis) -> alt.LayerChart:
         )
     if not rows:
         raise BadOption("There is nothing to draw: no check was made.")
-    verdicts = list(MARKS)
-    colours, shapes = ([MARKS[name][i] for name in verdicts] for i in (0, 1))
+    verdicts = [verdict.value for verdict in MARKS]
+    colours, shapes = ([mark[i] for mark in MARKS.values()] for i in (0, 1))
     y = alt.Y(
         "check:N",
         sort=[row["check"] for row in rows],

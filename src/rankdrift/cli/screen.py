@@ -49,11 +49,11 @@ class Screen:
         if self.alone:
             self.say("", f"Next: {join(command)}")
 
-    def show(self, *parts: RenderableType) -> None:
+    def show(self, *blocks: RenderableType) -> None:
         """Print results for people; the same as JSON go to `answer`."""
         if not self.json:
             with self.out.capture() as printed:
-                self.out.print(*parts, sep="\n")
+                self.out.print(*blocks, sep="\n")
             write(sys.stdout, "\n".join(text.rstrip() for text in printed.get().split("\n")))
 
     def text(self, text: str) -> None:

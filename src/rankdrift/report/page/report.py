@@ -182,7 +182,7 @@ def _provenance(
 ) -> list[tuple[str, list[tuple[str, str]]]]:
     """(heading, rows) of this page, and of each thing that it was made of."""
     given = [(name or kind, kind) for name, kind in results.given]
-    parts: list[tuple[str, list[tuple[str, str]]]] = [
+    sections: list[tuple[str, list[tuple[str, str]]]] = [
         ("This page", [("rankdrift", __version__), ("made", made_now()), *given])
     ]
     hidden = set() if queries else {"where", "restrict"}
@@ -201,7 +201,7 @@ def _provenance(
             "max_rank": c.max_rank,
             "max_shown": c.max_shown,
         }
-        parts.append(("Counts", rows({**about, **c.options})))
+        sections.append(("Counts", rows({**about, **c.options})))
     for name, curve in curves.items():
         more = {k: v for k, v in curve.provenance.items() if not isinstance(v, Mapping)}
         about = {
@@ -213,7 +213,7 @@ def _provenance(
         }
         if not results.counts:
             more |= curve.provenance.get("counts", {}).get("options", {})
-        parts.append((f"Propensities: {printable(name)}", rows({**about, **more})))
+        sections.append((f"Propensities: {printable(name)}", rows({**about, **more})))
     for r in results.rankers:
         data = {k: v for k, v in r.get("data", {}).items() if not isinstance(v, Mapping)}
         about = {
@@ -222,8 +222,8 @@ def _provenance(
             "seed": r.get("seed"),
             "propensities": r.get("propensities"),
         }
-        parts.append(("Rankers", rows({**about, **data})))
-    return parts
+        sections.append(("Rankers", rows({**about, **data})))
+    return sections
 
 
 def _days(days: tuple[str, ...]) -> str:

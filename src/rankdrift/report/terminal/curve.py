@@ -25,24 +25,24 @@ def curve_report(found: Propensities, level: float, simultaneous: bool) -> Group
         Of the intervals, as in `Propensities.interval`.
     """
     whole = " of the whole curve at once" if simultaneous else ""
-    parts: list[RenderableType] = [
+    blocks: list[RenderableType] = [
         heading(f"Propensities, relative to rank {found.reference}"),
         _table(found, level, simultaneous),
         line(f"{found.method}; intervals{whole} at {level:.0%} from {found.errors}", "dim"),
     ]
     curves = found.shrunk or found.by_segment
     for segment, curve in curves.items():
-        parts += [
+        blocks += [
             heading(f"{', '.join(found.segment_columns)}: {segment_words(segment)}"),
             _table(curve, level, simultaneous),
         ]
     if found.difference:
         pooled = "Curves above lean on the pool as far as that allows."
-        parts.append(line(f"{segment_difference_words(found)} {pooled}"))
+        blocks.append(line(f"{segment_difference_words(found)} {pooled}"))
         left_out = found.difference.left_out
-        parts += [line(f"{segment_words(s)}: {why}") for s, why in left_out.items()]
-    parts += [line(text) for text in gap_words(found)]
-    return Group(*parts)
+        blocks += [line(f"{segment_words(s)}: {why}") for s, why in left_out.items()]
+    blocks += [line(text) for text in gap_words(found)]
+    return Group(*blocks)
 
 
 def _table(found: Propensities, level: float, simultaneous: bool) -> RenderableType:

@@ -17,11 +17,11 @@ COLOURS = {
 
 def diagnosis_report(found: Diagnosis) -> Group:
     """Lay out each check with its verdict, its words and its advice."""
-    parts: list[RenderableType] = [heading("Do the assumptions hold?")]
+    blocks: list[RenderableType] = [heading("Do the assumptions hold?")]
     for check in found.checks:
         verdict = (f"\n{check.verdict:8}", COLOURS[Verdict(check.verdict)])
-        parts.append(Text.assemble(verdict, (f" {check.name}\n", "bold"), (check.words, "")))
+        blocks.append(Text.assemble(verdict, (f" {check.name}\n", "bold"), (check.words, "")))
         if check.advice:
-            parts.append(line(f"> {check.advice}"))
+            blocks.append(line(f"> {check.advice}"))
     all_in_all = Text(f"\nAll in all: {found.verdict}", style=COLOURS[Verdict(found.verdict)])
-    return Group(*parts, all_in_all)
+    return Group(*blocks, all_in_all)

@@ -37,7 +37,7 @@ _ASCII_EIGHTHS = "   ..::##"  # what a terminal without block characters shows i
 
 def inspection_report(found: Inspection) -> Group:
     """Lay out all that `inspect` has to say, verdict last."""
-    parts: list[RenderableType] = [
+    blocks: list[RenderableType] = [
         heading("Columns"),
         columns_table(found),
         heading("Size"),
@@ -46,8 +46,8 @@ def inspection_report(found: Inspection) -> Group:
         CtrChart(found.counts),
     ]
     if found.counts.segment_columns:
-        parts += [heading("Segments"), segments_table(found.counts)]
-    parts += [
+        blocks += [heading("Segments"), segments_table(found.counts)]
+    blocks += [
         *funnel_report(found.counts.funnel),
         heading("What compares the ranks"),
         support_table(found),
@@ -56,7 +56,7 @@ def inspection_report(found: Inspection) -> Group:
         heading("Verdict"),
         *verdict_lines(found),
     ]
-    return Group(*parts)
+    return Group(*blocks)
 
 
 def columns_table(found: Inspection) -> Group:
