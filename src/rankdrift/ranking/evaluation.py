@@ -279,8 +279,8 @@ def _samples(
             for measure, total in by_measure.items():
                 found.setdefault((measure, name), []).append(total.of(drawn))
     return _Samples(
-        {key: np.concatenate(parts) for key, parts in auc.items()},
-        {key: np.concatenate(parts) for key, parts in found.items()},
+        {key: np.concatenate(chunks) for key, chunks in auc.items()},
+        {key: np.concatenate(chunks) for key, chunks in found.items()},
     )
 
 

@@ -1,4 +1,4 @@
-"""What AUC at fixed ranks is worth, told by a truth that only a simulation has.
+"""What AUC at fixed ranks is worth, seen by a truth that only a simulation has.
 
 It judges relevance among results of one rank. There, what the old ranker knew and the features do
 not tell is fixed, which changes what a feature says about relevance. In random order, the
