@@ -23,7 +23,8 @@ class Registry(Generic[T]):
 
     Parameters
     ----------
-    kind : what one of them is called in messages, such as "curve".
+    kind
+        What one of them is called in messages, such as "curve".
 
     Examples
     --------

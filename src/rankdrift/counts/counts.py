@@ -194,11 +194,15 @@ class Counts:
 
         Parameters
         ----------
-        strict : the paper's case, pairs with exactly two appearances at two ranks and one click.
-        max_rank : appearances deeper than this are dropped, then pairs left with no click or one
+        strict
+            The paper's case, pairs with exactly two appearances at two ranks and one click.
+        max_rank
+            Appearances deeper than this are dropped, then pairs left with no click or one
             rank.
-        segments : only these, each a tuple of values, or the value if there is one segment column.
-        max_shown, buckets : as of a coarser harvest.
+        segments
+            Only these, each a tuple of values, or the value if there is one segment column.
+        max_shown, buckets
+            As of a coarser harvest.
 
         Returns
         -------

@@ -45,24 +45,39 @@ def knots_or_none(name: str, numbers: Numbers) -> None:
         raise BadOption(f"Knots must be two or more ranks in ascending order, not {numbers}.")
 
 
+def as_given(numbers: Numbers, ranks: Ranks) -> Numbers:
+    """Numbers that mean the same whatever the ranks."""
+    return numbers
+
+
 @dataclass(frozen=True)
 class PartKind:
     """All there is to know of one kind of part of a curve; `PARTS.register` makes it known.
 
     Parameters
     ----------
-    name : how it begins, in lower-case letters.
-    use : when to take it, in a few words.
-    forms : how it is written, for messages, such as "grid(COLUMNS)".
-    examples : the same with numbers, for the help of the command line.
-    basis : (ranks (R,), numbers) -> (R, K), its columns of B. A part that stands alone spans the
+    name
+        How it begins, in lower-case letters.
+    use
+        When to take it, in a few words.
+    forms
+        How it is written, for messages, such as "grid(COLUMNS)".
+    examples
+        The same with numbers, for the help of the command line.
+    basis
+        (ranks (R,), numbers) -> (R, K), its columns of B. A part that stands alone spans the
         constant. None if the data choose the curve first.
-    check : (name, numbers), which raises BadOption for numbers that it does not take.
-    settle : (numbers, ranks) -> the numbers that it has for these ranks, such as knots inside them.
-    beyond : (deeper ranks (N,), numbers) -> (N, K), B at ranks deeper than the data; None if the
+    check
+        (name, numbers), which raises BadOption for numbers that it does not take.
+    settle
+        (numbers, ranks) -> the numbers that it has for these ranks, such as knots inside them.
+    beyond
+        (deeper ranks (N,), numbers) -> (N, K), B at ranks deeper than the data; None if the
         curve cannot be drawn on.
-    added_to : the part that it is added to; None if it stands alone.
-    may_be_dependent : whether some ranks are too few for its columns to be independent.
+    added_to
+        The part that it is added to; None if it stands alone.
+    may_be_dependent
+        Whether some ranks are too few for its columns to be independent.
     """
 
     name: str
@@ -71,7 +86,7 @@ class PartKind:
     examples: tuple[str, ...]
     basis: Callable[[Ranks, Numbers], Floats] | None
     check: Callable[[str, Numbers], None] = no_numbers
-    settle: Callable[[Numbers, Ranks], Numbers] = lambda numbers, ranks: numbers
+    settle: Callable[[Numbers, Ranks], Numbers] = as_given
     beyond: Callable[[Ranks, Numbers], Floats] | None = None
     added_to: str | None = None
     may_be_dependent: bool = False

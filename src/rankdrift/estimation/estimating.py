@@ -36,21 +36,29 @@ def estimate(
 
     Parameters
     ----------
-    counts : what `harvest` counted, or a sum of such counts.
-    curve : the shape of log p, such as "loglog" (straight lines between knots, both axes
+    counts
+        What `harvest` counted, or a sum of such counts.
+    curve
+        The shape of log p, such as "loglog" (straight lines between knots, both axes
         logarithmic), "loglog(1, 2, 5, 20)" (with these knots), "loglog + periodic(40)" (results
         load 40 at a time), "grid(4)" (rows of four), "direct" (each rank by itself) or "auto"
         (knots and a period chosen from the data).
-    clicks : "every" click is a choice among the ranks its pair was shown at, or only the
+    clicks
+        "every" click is a choice among the ranks its pair was shown at, or only the
         "single" one of pairs clicked just once, as in the paper.
-    reference : the rank whose propensity is 1.
-    errors : what intervals rest on: differences between "buckets" of queries, whose clicks may
+    reference
+        The rank whose propensity is 1.
+    errors
+        What intervals rest on: differences between "buckets" of queries, whose clicks may
         belong together; the "model" alone, which takes every click as independent; or a
         "bootstrap" over buckets.
-    samples, seed : of the bootstrap.
-    by : segment columns of the counts; each segment gets a curve of its own besides the pooled
+    samples, seed
+        Of the bootstrap.
+    by
+        Segment columns of the counts; each segment gets a curve of its own besides the pooled
         one, and one that is shrunk towards the pool, with a test of whether segments differ.
-    extrapolate_to : draw the curve on to this rank, deeper than any data. Such ranks are marked as
+    extrapolate_to
+        Draw the curve on to this rank, deeper than any data. Such ranks are marked as
         not supported. Only a loglog curve goes on.
 
     Returns

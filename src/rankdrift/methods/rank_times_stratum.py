@@ -103,6 +103,7 @@ class Fit:
 
     @property
     def log_likelihood(self) -> float:
+        """At the maximum."""
         return self.path[-1]
 
 

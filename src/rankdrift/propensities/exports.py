@@ -39,11 +39,16 @@ class ExportFormat(Generic[Found]):
 
     Parameters
     ----------
-    name : what `Propensities.export` calls it.
-    ending : how files of it are usually named.
-    use : which tool reads it, in a few words.
-    function : (propensities, options...) -> what the tool needs.
-    text : what the function found, as the text of the file.
+    name
+        What `Propensities.export` calls it.
+    ending
+        How files of it are usually named.
+    use
+        Which tool reads it, in a few words.
+    function
+        (propensities, options...) -> what the tool needs.
+    text
+        What the function found, as the text of the file.
     """
 
     name: str
@@ -112,14 +117,22 @@ def sql_case(
 
     Parameters
     ----------
-    p : the propensities.
-    rank_column : the column with the rank.
-    clip : the largest weight allowed.
-    dialect : of the SQL: duckdb, spark, bigquery, snowflake or trino.
-    by_segment : each segment has its own weights, chosen by the segment columns.
-    shrunk : weights of segments are those shrunk towards the pool, where there are such.
-    table : goes before the names of the columns.
-    leaning : old name of `shrunk`.
+    p
+        The propensities.
+    rank_column
+        The column with the rank.
+    clip
+        The largest weight allowed.
+    dialect
+        Of the SQL: duckdb, spark, bigquery, snowflake or trino.
+    by_segment
+        Each segment has its own weights, chosen by the segment columns.
+    shrunk
+        Weights of segments are those shrunk towards the pool, where there are such.
+    table
+        Goes before the names of the columns.
+    leaning
+        Old name of `shrunk`.
     """
     if leaning is not None:
         warn_renamed("leaning=", "shrunk=")

@@ -83,7 +83,7 @@ class Propensities:
 
     @property
     def values(self) -> Floats:
-        """p (R,); 1 at the reference rank."""
+        """Propensities of `ranks`, (R,); 1 at the reference rank."""
         return np.exp(self.log_p)
 
     @property
@@ -114,7 +114,20 @@ class Propensities:
         return place
 
     def ratio(self, i: int, j: int, level: float = 0.95) -> Interval:
-        """How much likelier rank `i` is looked at than rank `j`: p_i / p_j with its interval."""
+        """How much likelier rank `i` is looked at than rank `j`, with its interval.
+
+        Parameters
+        ----------
+        i, j
+            Ranks that have an estimate.
+        level
+            Of the interval, 0.95 for 95%.
+
+        Returns
+        -------
+        Interval
+            p_i / p_j, and between what it lies.
+        """
         self._refuse_without_errors()
         if self.errors == "pointwise" and i != j and self.reference not in (i, j):
             raise self._only_pointwise(f"the ratio of ranks {i} and {j}")
@@ -178,10 +191,13 @@ class Propensities:
 
         Parameters
         ----------
-        values : of the segment columns, in their order; None where a value is missing.
-        shrunk : the curve by partial pooling, which leans on the pool the more, the less data the
+        values
+            Of the segment columns, in their order; None where a value is missing.
+        shrunk
+            The curve by partial pooling, which leans on the pool the more, the less data the
             segment has; False for the segment's data alone.
-        leaning : old name of `shrunk`.
+        leaning
+            Old name of `shrunk`.
         """
         if leaning is not None:
             warn_renamed("leaning=", "shrunk=")
@@ -231,8 +247,10 @@ class Propensities:
 
         Parameters
         ----------
-        level : of the intervals, `low` to `high`.
-        simultaneous : intervals for each curve as a whole.
+        level
+            Of the intervals, `low` to `high`.
+        simultaneous
+            Intervals for each curve as a whole.
 
         Returns
         -------
@@ -249,9 +267,12 @@ class Propensities:
 
         Parameters
         ----------
-        path : its ending says which; the file appears whole or not at all.
-        level : of the intervals in the file.
-        simultaneous : intervals for each curve as a whole.
+        path
+            Its ending says which; the file appears whole or not at all.
+        level
+            Of the intervals in the file.
+        simultaneous
+            Intervals for each curve as a whole.
         """
         from rankdrift.propensities.file import save
 
@@ -269,9 +290,12 @@ class Propensities:
 
         Parameters
         ----------
-        path : the file, which appears whole or not at all.
-        form : one of `rankdrift.propensities.exports.FORMATS`: "ultra", "lightgbm" or "sql".
-        options : `clip`, the largest weight; for "sql" also those of `sql_case`.
+        path
+            The file, which appears whole or not at all.
+        form
+            One of `rankdrift.propensities.exports.FORMATS`: "ultra", "lightgbm" or "sql".
+        options
+            `clip`, the largest weight; for "sql" also those of `sql_case`.
         """
         save_export(self, path, form, **options)
 

@@ -190,7 +190,7 @@ def library(name: str) -> Any:
         ) from None
 
 
-class LightGBM:
+class LightGBM(Backend):
     """Models are LightGBM's text."""
 
     name = "lightgbm"
@@ -308,7 +308,7 @@ class LightGBM:
         return np.asarray(booster.feature_importance("gain"), dtype=np.float64)
 
 
-class XGBoost:
+class XGBoost(Backend):
     """Models are XGBoost's JSON. What it says of damaged ones is not for users."""
 
     name = "xgboost"

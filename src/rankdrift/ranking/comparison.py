@@ -100,15 +100,24 @@ class Comparison:
 
     Parameters
     ----------
-    models, baselines : their names; a baseline is one of the models.
-    at_rank : AUC among results shown at one rank, for each rank.
-    overall : improvement of the mean AUC over ranks, weighted by their clicks.
-    measures : of whole lists, where propensities or true relevance were given.
-    bootstrap, seed : samples of queries, and what they were drawn with.
-    queries : how many there were.
-    data : the rows, as `Matrix.describe` has them.
-    propensities : the fingerprint of those that weighted measures use.
-    remarks : what to keep in mind.
+    models, baselines
+        Their names; a baseline is one of the models.
+    at_rank
+        AUC among results shown at one rank, for each rank.
+    overall
+        Improvement of the mean AUC over ranks, weighted by their clicks.
+    measures
+        Of whole lists, where propensities or true relevance were given.
+    bootstrap, seed
+        Samples of queries, and what they were drawn with.
+    queries
+        How many there were.
+    data
+        The rows, as `Matrix.describe` has them.
+    propensities
+        The fingerprint of those that weighted measures use.
+    remarks
+        What to keep in mind.
     """
 
     models: tuple[str, ...]
@@ -129,8 +138,20 @@ class Comparison:
         return [(m, b) for b in self.baselines for m in self.models if m != b]
 
     def improvement(self, model: str, baseline: str, rank: int | None = None) -> Improvement | None:
-        """How much better a model is than a baseline, at one rank or over all; None where there
-        is a gap."""
+        """How much better a model is than a baseline, at one rank or over all.
+
+        Parameters
+        ----------
+        model, baseline
+            Names of rankers.
+        rank
+            The rank at which results were shown; None for all ranks together.
+
+        Returns
+        -------
+        Improvement or None
+            None where too few rows tell.
+        """
         if rank is None:
             return self.overall.get((model, baseline))
         return next(at for at in self.at_rank if at.rank == rank).improvements.get(

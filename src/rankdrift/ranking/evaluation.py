@@ -59,19 +59,29 @@ def evaluate(
 
     Parameters
     ----------
-    rankers : one, several, or by name; a value may also be an array of scores, one a row of a
+    rankers
+        One, several, or by name; a value may also be an array of scores, one a row of a
         Matrix.
-    data : results shown that the rankers did not learn from, best on later days.
-    ranks : to judge at.
-    bootstrap : samples of queries.
-    baseline : the models to improve on; by default the first.
-    propensities : with them there are DCG, MRR and mean rank of clicks, each weighted by 1 / p,
+    data
+        Results shown that the rankers did not learn from, best on later days.
+    ranks
+        To judge at.
+    bootstrap
+        Samples of queries.
+    baseline
+        The models to improve on; by default the first.
+    propensities
+        With them there are DCG, MRR and mean rank of clicks, each weighted by 1 / p,
         too.
-    clip, beyond, pool : as in `train`, for the weights.
-    relevance : a column of true relevance: with it (or a Matrix that has it), there are true DCG
+    clip, beyond, pool
+        As in `train`, for the weights.
+    relevance
+        A column of true relevance: with it (or a Matrix that has it), there are true DCG
         and NDCG too.
-    seed : of the samples.
-    say : called with remarks.
+    seed
+        Of the samples.
+    say
+        Called with remarks.
 
     Returns
     -------

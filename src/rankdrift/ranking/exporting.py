@@ -71,16 +71,25 @@ def export_training(
 
     Parameters
     ----------
-    data : the results shown, clicked or not.
-    path : of the first file; others have its name and more.
-    form : one of FORMS: "lightgbm", "xgboost", "svmlight" or "weights".
-    propensities : those of `estimate`, or their file; None: every click is worth 1.
-    features, categorical : how to read a log, as in `read_matrix`; a Matrix has its own.
-    clip : the largest weight that a click may have.
-    beyond : a click at a rank without propensity is an error, or "clip" takes the propensity of
+    data
+        The results shown, clicked or not.
+    path
+        Of the first file; others have its name and more.
+    form
+        One of FORMS: "lightgbm", "xgboost", "svmlight" or "weights".
+    propensities
+        Those of `estimate`, or their file; None: every click is worth 1.
+    features, categorical
+        How to read a log, as in `read_matrix`; a Matrix has its own.
+    clip
+        The largest weight that a click may have.
+    beyond
+        A click at a rank without propensity is an error, or "clip" takes the propensity of
         the nearest rank.
-    pool : use one curve for all, though the propensities have segments.
-    say : called with remarks.
+    pool
+        Use one curve for all, though the propensities have segments.
+    say
+        Called with remarks.
 
     Returns
     -------

@@ -78,11 +78,16 @@ def weigh(
 
     Parameters
     ----------
-    matrix : the rows.
-    propensities : a click at rank r is worth 1 / p_r; None: 1, wherever it was made.
-    clip : the largest weight that a click may have.
-    beyond : what to do with a click at a rank without propensity.
-    pool : use one curve for all, though the propensities have segments.
+    matrix
+        The rows.
+    propensities
+        A click at rank r is worth 1 / p_r; None: 1, wherever it was made.
+    clip
+        The largest weight that a click may have.
+    beyond
+        What to do with a click at a rank without propensity.
+    pool
+        Use one curve for all, though the propensities have segments.
 
     Returns
     -------

@@ -41,20 +41,34 @@ class Matrix:
 
     Parameters
     ----------
-    x : (N, F) float32; missing values are NaN, categories codes from 0.
-    features : (F,), what the columns of x are.
-    rank : (N,) from 1, the top.
-    click : (N,) bool.
-    query, search : (N,) numbers from 0; a search is one list of results.
-    query_keys : (Q,) a hash of each query that is the same everywhere.
-    segment : (N,) index into `segments`.
-    segment_columns : what the values of a segment are.
-    segments : the values of each.
-    relevance : (N,) true relevance, or None.
-    doc : (N,), or None.
-    funnel : what became of the log's rows, if there was a log.
-    remarks : what is odd about the rows.
-    source : the log and how it was read.
+    x
+        (N, F) float32; missing values are NaN, categories codes from 0.
+    features
+        (F,), what the columns of x are.
+    rank
+        (N,) from 1, the top.
+    click
+        (N,) bool.
+    query, search
+        (N,) numbers from 0; a search is one list of results.
+    query_keys
+        (Q,) a hash of each query that is the same everywhere.
+    segment
+        (N,) index into `segments`.
+    segment_columns
+        What the values of a segment are.
+    segments
+        The values of each.
+    relevance
+        (N,) true relevance, or None.
+    doc
+        (N,), or None.
+    funnel
+        What became of the log's rows, if there was a log.
+    remarks
+        What is odd about the rows.
+    source
+        The log and how it was read.
     """
 
     x: NDArray[np.float32]
@@ -239,15 +253,22 @@ class Matrix:
 
         Parameters
         ----------
-        x : features, a row each: a 2-D array, or a pandas or Polars frame. Columns of text become
+        x
+            Features, a row each: a 2-D array, or a pandas or Polars frame. Columns of text become
             categories.
-        rank, click, query : one value a row: whole numbers from 1; 0 or 1; anything.
-        search : which list of results a row belongs to. Rows of a search must be together. Without
+        rank, click, query
+            One value a row: whole numbers from 1; 0 or 1; anything.
+        search
+            Which list of results a row belongs to. Rows of a search must be together. Without
             it, all rows of a query are one list.
-        segment, segment_column : a value a row, and what it is called.
-        relevance : the true relevance of each row, 0 or more.
-        doc : the result shown.
-        names : of the features; of a frame, those of its columns to use.
+        segment, segment_column
+            A value a row, and what it is called.
+        relevance
+            The true relevance of each row, 0 or more.
+        doc
+            The result shown.
+        names
+            Of the features; of a frame, those of its columns to use.
         """
         columns, labels = _columns(x, names)
         ranks = np.asarray(rank)

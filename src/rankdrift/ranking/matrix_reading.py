@@ -62,17 +62,26 @@ def read_matrix(
 
     Parameters
     ----------
-    log : what `read_log` returns.
-    features : names of columns or patterns (`f_*`), or those of a model. Numbers and booleans are
+    log
+        What `read_log` returns.
+    features
+        Names of columns or patterns (`f_*`), or those of a model. Numbers and booleans are
         numbers; text is a category, unless all of it is numbers and it is not among
         `categorical`; NULL, blank, NaN and infinity are missing.
-    categorical : names or patterns of features that are words, though they look like numbers.
-    relevance : a column with the true relevance.
-    docs : keep the docs too.
-    searches : "clicked" leaves out searches without a click.
-    ranks : only results shown at these.
-    progress : called with what is being done and the share of it that is.
-    say : called with how much memory that takes, before any is taken.
+    categorical
+        Names or patterns of features that are words, though they look like numbers.
+    relevance
+        A column with the true relevance.
+    docs
+        Keep the docs too.
+    searches
+        "clicked" leaves out searches without a click.
+    ranks
+        Only results shown at these.
+    progress
+        Called with what is being done and the share of it that is.
+    say
+        Called with how much memory that takes, before any is taken.
 
     Returns
     -------

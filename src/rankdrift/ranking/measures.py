@@ -51,10 +51,14 @@ def measures(matrix: Matrix, score: Floats, gain: Floats | None, seed: int = 0) 
 
     Parameters
     ----------
-    matrix : the rows; true measures need their relevance.
-    score : (N,), by the model.
-    gain : (N,), for measures by weight; None: without.
-    seed : of breaking ties.
+    matrix
+        The rows; true measures need their relevance.
+    score
+        (N,), by the model.
+    gain
+        (N,), for measures by weight; None: without.
+    seed
+        Of breaking ties.
     """
     found: dict[str, Sums] = {}
     if gain is None and matrix.relevance is None:

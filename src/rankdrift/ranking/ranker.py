@@ -38,17 +38,28 @@ class Ranker:
 
     Parameters
     ----------
-    name : what tables call it.
-    backend : whose trees they are, one of BACKENDS.
-    text : the model in its library's format: LightGBM's text, or XGBoost's JSON.
-    features : what a row is to have, in this order.
-    options : those of `train`.
-    gains : what clicks were worth, as `Gains.to_dict` has it.
-    training : the rows it learnt from, as `Matrix.describe` has them.
-    propensities : the fingerprint of those it was trained with; None: without.
-    queries : the smallest hashes of the queries it was trained on, at most SKETCH, ascending.
-    trees : how many of its trees are used.
-    history : the metric after each tree, if rows were set apart to validate.
+    name
+        What tables call it.
+    backend
+        Whose trees they are, one of BACKENDS.
+    text
+        The model in its library's format: LightGBM's text, or XGBoost's JSON.
+    features
+        What a row is to have, in this order.
+    options
+        Those of `train`.
+    gains
+        What clicks were worth, as `Gains.to_dict` has it.
+    training
+        The rows it learnt from, as `Matrix.describe` has them.
+    propensities
+        The fingerprint of those it was trained with; None: without.
+    queries
+        The smallest hashes of the queries it was trained on, at most SKETCH, ascending.
+    trees
+        How many of its trees are used.
+    history
+        The metric after each tree, if rows were set apart to validate.
     """
 
     name: str

@@ -59,30 +59,50 @@ def train(
 
     Parameters
     ----------
-    data : the results shown, clicked or not. Only searches with a click and two results or more
+    data
+        The results shown, clicked or not. Only searches with a click and two results or more
         teach something; the others are left out.
-    propensities : those of `estimate`, or their file. Without them every click is worth 1: the
+    propensities
+        Those of `estimate`, or their file. Without them every click is worth 1: the
         biased model. Those with segments are used by segment.
-    features, categorical : how to read a log, as in `read_matrix`; a Matrix has its own.
-    trees : how many.
-    learning_rate : what each tree's scores are multiplied by.
-    leaves : of a tree, at most.
-    min_rows : in a leaf, at least (LightGBM only).
-    norm : tame the pull of pairs that are far apart and of searches with many clicks, as the
+    features, categorical
+        How to read a log, as in `read_matrix`; a Matrix has its own.
+    trees
+        How many.
+    learning_rate
+        What each tree's scores are multiplied by.
+    leaves
+        Of a tree, at most.
+    min_rows
+        In a leaf, at least (LightGBM only).
+    norm
+        Tame the pull of pairs that are far apart and of searches with many clicks, as the
         libraries do by default; it is not the paper's DCG any more, but often ranks better.
-    clip : the largest weight that a click may have.
-    beyond : a click at a rank without propensity is an error, or "clip" takes the propensity of
+    clip
+        The largest weight that a click may have.
+    beyond
+        A click at a rank without propensity is an error, or "clip" takes the propensity of
         the nearest rank.
-    pool : use one curve for all, though the propensities have segments.
-    validation : another log or matrix, or the share of queries to set apart.
-    early_stopping : end after so many trees without a better DCG, weighted alike, on `validation`.
-    backend : whose trees, "lightgbm" or "xgboost".
-    seed : of all that is random.
-    threads : of the library; None: all cores.
-    params : go to the library as they are; those that make the method are refused.
-    name : of the ranker; by default "biased" or "unbiased".
-    each : called with the number of each tree, from 1, when it is grown.
-    say : called with remarks.
+    pool
+        Use one curve for all, though the propensities have segments.
+    validation
+        Another log or matrix, or the share of queries to set apart.
+    early_stopping
+        End after so many trees without a better DCG, weighted alike, on `validation`.
+    backend
+        Whose trees, "lightgbm" or "xgboost".
+    seed
+        Of all that is random.
+    threads
+        Of the library; None: all cores.
+    params
+        Go to the library as they are; those that make the method are refused.
+    name
+        Of the ranker; by default "biased" or "unbiased".
+    each
+        Called with the number of each tree, from 1, when it is grown.
+    say
+        Called with remarks.
 
     Returns
     -------
@@ -168,9 +188,12 @@ def rows_to_learn(
 
     Parameters
     ----------
-    data : a log, which is read, or a matrix.
-    features, categorical : how to read a log, as in `read_matrix`; a matrix has its own.
-    say : called with what there is to remark about the rows.
+    data
+        A log, which is read, or a matrix.
+    features, categorical
+        How to read a log, as in `read_matrix`; a matrix has its own.
+    say
+        Called with what there is to remark about the rows.
 
     Returns
     -------

@@ -68,10 +68,14 @@ def line_of(
 
     Parameters
     ----------
-    name, colour, dash, width : how it is drawn.
-    found : the estimate.
-    band : draw its intervals too.
-    scaled_to : a truth (R,): mean logs over the ranks drawn are made the same, and the band is
+    name, colour, dash, width
+        How it is drawn.
+    found
+        The estimate.
+    band
+        Draw its intervals too.
+    scaled_to
+        A truth (R,): mean logs over the ranks drawn are made the same, and the band is
         that of p relative to this mean. None: the estimate as it is.
     """
     inside = found.ranks <= DRAWN

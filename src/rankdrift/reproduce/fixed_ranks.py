@@ -40,9 +40,12 @@ def judge_fixed_ranks(
 
     Parameters
     ----------
-    rankers : by name.
-    shown, mixed : results with their true relevance.
-    propensities : the true ones (R,), of ranks from 1 on.
+    rankers
+        By name.
+    shown, mixed
+        Results with their true relevance.
+    propensities
+        The true ones (R,), of ranks from 1 on.
     """
 
     def judged(rows: Matrix) -> dict[str, float]:

@@ -31,10 +31,14 @@ def trained(
 
     Parameters
     ----------
-    model : its name.
-    rows : searches with a click.
-    curve : the propensities that it is to use; None: every click is worth 1.
-    options : trees, seed and threads, as of `train`.
+    model
+        Its name.
+    rows
+        Searches with a click.
+    curve
+        The propensities that it is to use; None: every click is worth 1.
+    options
+        Trees, seed and threads, as of `train`.
     """
     if model == POSITIONS:
         return lightgbm_positions(rows, **options)

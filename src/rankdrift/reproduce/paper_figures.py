@@ -67,10 +67,14 @@ def figures(
 
     Parameters
     ----------
-    directory : where the files go.
-    rows : results shown in the marketplace of the web and mobile figures.
-    seed : of all simulations.
-    say : called with what is being done.
+    directory
+        Where the files go.
+    rows
+        Results shown in the marketplace of the web and mobile figures.
+    seed
+        Of all simulations.
+    say
+        Called with what is being done.
 
     Returns
     -------

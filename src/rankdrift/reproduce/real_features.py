@@ -120,13 +120,20 @@ def reproduce_real(
 
     Parameters
     ----------
-    train_file, test_file : ranking sets as `read_svmlight` reads them.
-    seeds : of all that is random, once for each.
-    models : some of MODELS.
-    trees : of each.
-    searches : that show each training query.
-    threads : of the trees; None: all cores.
-    say : called with what is being done.
+    train_file, test_file
+        Ranking sets as `read_svmlight` reads them.
+    seeds
+        Of all that is random, once for each.
+    models
+        Some of MODELS.
+    trees
+        Of each.
+    searches
+        That show each training query.
+    threads
+        Of the trees; None: all cores.
+    say
+        Called with what is being done.
 
     Returns
     -------

@@ -184,13 +184,19 @@ def reproduce_table(
 
     Parameters
     ----------
-    size : "paper" (40,000 training searches with a click, 10,000 test searches), "small" (10,000
+    size
+        "paper" (40,000 training searches with a click, 10,000 test searches), "small" (10,000
         and 5,000), or a Size.
-    seeds : a market for each; by default 1, 2 and 3, of "small" 1.
-    models : some of MODELS, "biased" and "ours" among them.
-    folder : where logs are made; they are removed afterwards.
-    threads : of the trees; None: all cores.
-    say : called with what is being done.
+    seeds
+        A market for each; by default 1, 2 and 3, of "small" 1.
+    models
+        Some of MODELS, "biased" and "ours" among them.
+    folder
+        Where logs are made; they are removed afterwards.
+    threads
+        Of the trees; None: all cores.
+    say
+        Called with what is being done.
 
     Returns
     -------

@@ -73,20 +73,31 @@ def pairs(
 
     Parameters
     ----------
-    n : usable pairs.
-    ranks : the deepest.
-    propensities : p of ranks 1 to `ranks`, an array or a function of ranks; by default the
+    n
+        Usable pairs.
+    ranks
+        The deepest.
+    propensities
+        P of ranks 1 to `ranks`, an array or a function of ranks; by default the
         paper's min(1 / log i, 1).
-    ctr : the click-through rates to follow, the same way; by default p times a relevance that is
+    ctr
+        The click-through rates to follow, the same way; by default p times a relevance that is
         `relevance` at the top and half of it at the bottom.
-    relevance : see `ctr`.
-    appearances : of each pair.
-    spread : standard deviation of a pair's ranks, as a share of its mean rank.
-    queries : of the pairs.
-    query_effect : standard deviation of log z between queries, so that clicks of one query go
+    relevance
+        See `ctr`.
+    appearances
+        Of each pair.
+    spread
+        Standard deviation of a pair's ranks, as a share of its mean rank.
+    queries
+        Of the pairs.
+    query_effect
+        Standard deviation of log z between queries, so that clicks of one query go
         together.
-    buckets, max_shown : as of a harvest.
-    seed : another makes other pairs.
+    buckets, max_shown
+        As of a harvest.
+    seed
+        Another makes other pairs.
 
     Returns
     -------
@@ -139,10 +150,12 @@ def pairs_log(
 
     Parameters
     ----------
-    path : of the file.
+    path
+        Of the file.
     n, ranks, propensities, ctr, relevance, appearances, spread, queries, query_effect, seed :
         as of `pairs`.
-    days : of the log; a pair's appearances are on one day.
+    days
+        Of the log; a pair's appearances are on one day.
 
     Returns
     -------

@@ -30,15 +30,23 @@ def count_pairs(
 
     Parameters
     ----------
-    rank, click : (N, K); rank 0 where a pair was not shown any more.
-    bucket : (N,), of its query.
-    buckets, max_rank, max_shown : as of a harvest.
-    segment : (N,), an index into the values of the one column in `segments`.
-    segments : the name of that column and its values, sorted.
-    drift : (N,), an index into DRIFTS.
-    unclicked : (segments * (max_rank + 1),), appearances by segment and rank of pairs without a
+    rank, click
+        (N, K); rank 0 where a pair was not shown any more.
+    bucket
+        (N,), of its query.
+    buckets, max_rank, max_shown
+        As of a harvest.
+    segment
+        (N,), an index into the values of the one column in `segments`.
+    segments
+        The name of that column and its values, sorted.
+    drift
+        (N,), an index into DRIFTS.
+    unclicked
+        (segments * (max_rank + 1),), appearances by segment and rank of pairs without a
         click that are not among the N.
-    options : what the counts are to say of how they were made.
+    options
+        What the counts are to say of how they were made.
     """
     none = np.zeros(len(rank), np.int32)
     segment, drift = (none if given is None else given for given in (segment, drift))

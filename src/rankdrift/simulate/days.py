@@ -39,12 +39,18 @@ def write_day(
 
     Parameters
     ----------
-    path : of the file, which is replaced whole.
-    chunks : the rows.
-    columns : names and types of the table `shown` that they are put into; one is `click`.
-    words : columns of the table `words`, to join.
-    select, parameters : the statement whose result is written, and its values.
-    on_disk : keep the tables in a file, rather than spill what does not fit into memory.
+    path
+        Of the file, which is replaced whole.
+    chunks
+        The rows.
+    columns
+        Names and types of the table `shown` that they are put into; one is `click`.
+    words
+        Columns of the table `words`, to join.
+    select, parameters
+        The statement whose result is written, and its values.
+    on_disk
+        Keep the tables in a file, rather than spill what does not fit into memory.
 
     Returns
     -------

@@ -62,13 +62,20 @@ def visit(
 
     Parameters
     ----------
-    random : where all that is random comes from.
-    many : searches.
-    popular : (Q,), what `popularity` returns.
-    users : who search.
-    depth : the most results a search loads.
-    randomised : share of best-match searches in random order.
-    bots : share of sessions by bots.
+    random
+        Where all that is random comes from.
+    many
+        Searches.
+    popular
+        (Q,), what `popularity` returns.
+    users
+        Who search.
+    depth
+        The most results a search loads.
+    randomised
+        Share of best-match searches in random order.
+    bots
+        Share of sessions by bots.
     """
     first = random.random(many) < NEW_SESSION
     first[0] = True

@@ -127,21 +127,36 @@ def market(
 
     Parameters
     ----------
-    directory : where the files go.
-    rows : results shown, in all.
-    days : a file each.
-    queries : to be searched for.
-    users : who search.
-    seed : another makes another log; the same, the same bytes.
-    start : the first day.
-    curves : the propensities of an array of ranks, for "web" and for "mobile".
-    click_rate : mean chance of a click on a query's best item at a rank of propensity 1.
-    auctions, price_changes : share of items that are auctions, and that cut their price on a day.
-    randomised : share of best-match searches whose first 200 results are in random order.
-    bots : share of sessions by bots.
-    duplicates : share of rows logged twice, on top of `rows`.
-    features : write the 25 columns f_01 to f_25.
-    labels : write z as the column `relevance`.
+    directory
+        Where the files go.
+    rows
+        Results shown, in all.
+    days
+        A file each.
+    queries
+        To be searched for.
+    users
+        Who search.
+    seed
+        Another makes another log; the same, the same bytes.
+    start
+        The first day.
+    curves
+        The propensities of an array of ranks, for "web" and for "mobile".
+    click_rate
+        Mean chance of a click on a query's best item at a rank of propensity 1.
+    auctions, price_changes
+        Share of items that are auctions, and that cut their price on a day.
+    randomised
+        Share of best-match searches whose first 200 results are in random order.
+    bots
+        Share of sessions by bots.
+    duplicates
+        Share of rows logged twice, on top of `rows`.
+    features
+        Write the 25 columns f_01 to f_25.
+    labels
+        Write z as the column `relevance`.
 
     Returns
     -------

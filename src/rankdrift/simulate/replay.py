@@ -140,15 +140,22 @@ def like(
 
     Parameters
     ----------
-    counts : of one's own log.
-    truth : the curve to draw clicks with; by default what `curve` makes of the counts themselves
+    counts
+        Of one's own log.
+    truth
+        The curve to draw clicks with; by default what `curve` makes of the counts themselves
         (of direct, loglog: the noise of a direct estimate is not to be taken for truth). Ranks that
         it does not have are left out.
-    curve, clicks, errors : as of `estimate`.
-    replays : how many times.
-    level : of the intervals.
-    seed : of the clicks.
-    progress : called before each replay with its number, from 0, and how many there are.
+    curve, clicks, errors
+        As of `estimate`.
+    replays
+        How many times.
+    level
+        Of the intervals.
+    seed
+        Of the clicks.
+    progress
+        Called before each replay with its number, from 0, and how many there are.
 
     Returns
     -------

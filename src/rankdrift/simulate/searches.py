@@ -73,17 +73,27 @@ def searches(
 
     Parameters
     ----------
-    directory : where the files go.
-    rows : results shown, in all.
-    days : a file each.
-    queries : to be searched for.
-    depth : the deepest rank, at most 700.
-    seed : another makes another log; the same, the same bytes.
-    start : the first day.
-    curve : the propensities of an array of ranks, or such a function for each segment; by default
+    directory
+        Where the files go.
+    rows
+        Results shown, in all.
+    days
+        A file each.
+    queries
+        To be searched for.
+    depth
+        The deepest rank, at most 700.
+    seed
+        Another makes another log; the same, the same bytes.
+    start
+        The first day.
+    curve
+        The propensities of an array of ranks, or such a function for each segment; by default
         those of Appendix D.
-    click_rate : mean chance of a click on a query's best item at a rank of propensity 1.
-    segments : values of the column `platform`.
+    click_rate
+        Mean chance of a click on a query's best item at a rank of propensity 1.
+    segments
+        Values of the column `platform`.
 
     Returns
     -------
