@@ -37,10 +37,20 @@ WORDS = {
 }
 # Where in its row a package stands, 0 to 1, so that the flow reads from left to right.
 PLACES = {
-    "report": 0.3, "simulate": 0.75, "charts": 0.5, "methods": 0.35, "diagnosis": 0.45,
-    "ranking": 0.8, "estimation": 0.62, "harvesting": 0.25, "log": 0.15, "counts": 0.48,
+    "pipeline": 0.3,
+    "reproduce": 0.75,
+    "report": 0.2,
+    "simulate": 0.72,
+    "charts": 0.55,
+    "methods": 0.3,
+    "diagnosis": 0.5,
+    "ranking": 0.85,
+    "estimation": 0.62,
+    "harvesting": 0.2,
+    "log": 0.15,
+    "counts": 0.48,
     "propensities": 0.82,
-}  # fmt: skip
+}
 WIDTH, ROW, WIDE, HIGH = 760, 78, 190, 44
 
 
