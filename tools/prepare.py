@@ -13,6 +13,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
 
 import system_packages
 
@@ -32,6 +34,7 @@ EXTRAS = {
 }
 BROWSER = ("test",)  # targets that need one
 TRAINING = ("rank", "xgboost")  # extras that need the system's OpenMP
+SILENCE = 30  # seconds of pip's, after which a line says that it goes on
 OPENMP, OPENMP_PACKAGE = "libgomp.so.1", "libgomp1"
 
 
@@ -118,21 +121,32 @@ def pip(*words: str) -> None:
     """With a line for each large package, so that nobody wonders whether it still goes on."""
     command = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", *words]
     command += ["--progress-bar", "off"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        assert process.stdout
-        said = []
-        for line in process.stdout:
-            said.append(line)
-            told = line.split()
-            large = told[:1] == ["Downloading"] and " MB)" in line
-            if large or told[:2] in (["Building", "wheel"], ["Building", "editable"]):
-                print(f"  {line.strip()}", flush=True)
-            elif told[:2] == ["Installing", "collected"]:
-                print(f"  Unpacking {len(told) - 3} packages", flush=True)
-    if process.returncode:
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    )
+    lines: Queue[str] = Queue()
+    Thread(target=_read, args=(process, lines), daemon=True).start()
+    said: list[str] = []
+    while not said or said[-1]:  # the end is an empty line
+        try:
+            said.append(lines.get(timeout=SILENCE))
+        except Empty:
+            print("  (still going on)", flush=True)
+            continue
+        told = said[-1].split()
+        large = told[:1] == ["Downloading"] and said[-1].endswith(" MB)\n")
+        if large or told[:2] in (["Building", "wheel"], ["Building", "editable"]):
+            print(f"  {said[-1].strip()}", flush=True)
+        elif told[:2] == ["Installing", "collected"]:
+            print(f"  Unpacking {len(told) - 3} packages", flush=True)
+    if process.wait():
         sys.exit(f"{''.join(said[-15:])}pip {' '.join(words)} failed: the lines above say why.")
+
+
+def _read(process: subprocess.Popen[str], lines: Queue[str]) -> None:
+    for line in process.stdout or ():
+        lines.put(line)
+    lines.put("")
 
 
 # -- what is not Python's --------------------------------------------------------------------------
