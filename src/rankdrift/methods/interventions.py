@@ -12,6 +12,7 @@ import numpy as np
 from rankdrift.core.errors import BadOption, NoUsablePairs
 from rankdrift.core.types import Floats, Ints, Ranks
 from rankdrift.counts.counts import BUCKETS
+from rankdrift.counts.tables import UNIT
 from rankdrift.harvesting import pairs as pair_steps
 from rankdrift.harvesting.pairs import bucket_sql, same_pair
 from rankdrift.log.engines.engine import Progress
@@ -22,7 +23,6 @@ from rankdrift.methods.tallies import collect
 
 MAX_RANK = 10
 DEEPEST = 100  # ranks; the sets are two for each two ranks
-_UNIT = 2**32  # shares of clicks are added up as whole numbers, to the same in any order
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ def find_interventions(
     clicks, pairs = (np.zeros((buckets, max_rank, max_rank)) for _ in range(2))
     both = other > 0
     place = (bucket[both], rank[both] - 1, other[both] - 1)
-    clicks[place], pairs[place] = found["clicks"][both] / _UNIT, found["pairs"][both]
+    clicks[place], pairs[place] = found["clicks"][both] / UNIT, found["pairs"][both]
     shown, clicked = (np.zeros((buckets, max_rank), np.int64) for _ in range(2))
     place_alone = (bucket[~both], rank[~both] - 1)
     shown[place_alone], clicked[place_alone] = found["pairs"][~both], found["clicks"][~both]
@@ -122,7 +122,7 @@ def _steps(p: Planner, max_rank: int, unclicked: bool, buckets: int) -> list[Ste
     p, top = p.but(numbered=not unclicked), f"rank <= {max_rank}"
     double = p.dialect.double
     share = (
-        f"floor(CAST(a.c AS {double}) * CAST({_UNIT} AS {double}) / CAST(a.n AS {double})"
+        f"floor(CAST(a.c AS {double}) * CAST({UNIT} AS {double}) / CAST(a.n AS {double})"
         f" + CAST(0.5 AS {double}))"
     )
     pair = ", ".join(p.pair)
