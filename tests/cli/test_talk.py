@@ -16,6 +16,7 @@ from rankdrift.cli.screen import Screen
 from rankdrift.core.words import percent, printable, share
 from rankdrift.harvesting.plan import Sizes, harvest_plan
 
+pytestmark = pytest.mark.slow  # nearly every test starts the command line anew, some in a terminal
 ANSI = re.compile(r"\x1b")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 COMMAND = (sys.executable, "-m", "rankdrift.cli")

@@ -62,6 +62,7 @@ DAY_TYPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "kind", "time_zone"),
     [
