@@ -15,7 +15,7 @@ from rankdrift.core.errors import BadOption, MissingColumns
 from rankdrift.log.columns import KINDS
 from rankdrift.log.layouts import ENGINE_COLUMNS, LAYOUTS, LONG, Layout, find_layout, layout_of
 from rankdrift.log.sql.plan import SHOWN_SOURCE, Step
-from rankdrift.report.terminal.counts import inspection_report
+from rankdrift.report.terminal.inspection import inspection_report
 
 
 class Tabbed(Layout):
