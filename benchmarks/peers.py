@@ -92,7 +92,7 @@ def pandas(files: list[str]) -> tuple[int, int, int]:
 
 # What to import before the clock starts, and what to time.
 PEERS: dict[str, tuple[str, Callable[[list[str]], tuple[int, int, int]]]] = {
-    "rankdrift": ("rankdrift.log.engines.duckdb", rankdrift),
+    "rankdrift": ("rankdrift.log.engines.duckdb.engine", rankdrift),
     "DuckDB GROUP BY": ("duckdb", group_by),
     "DuckDB GROUP BY with ranks": ("duckdb", group_by_collecting),
     "Polars group_by": ("polars", polars),
