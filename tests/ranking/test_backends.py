@@ -4,9 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from support.clicklogs import curve, frame, matrix, power
 
 from rankdrift import Ranker, evaluate, train
+from rankdrift.cli import rankdrift
 from rankdrift.core.errors import BadOption
 from rankdrift.ranking.backends import BACKENDS, Contents, Grown, Settings
 from rankdrift.ranking.exporting import FORMS, Form, export_training
@@ -97,6 +99,7 @@ def test_a_form_of_training_data_of_ones_own(tmp_path):
     rows = matrix(frame())
     with FORMS.registered(Form("count", "PATH alone", write)):
         (path,) = export_training(rows, tmp_path / "count", form="count")
+        assert "or count." in CliRunner().invoke(rankdrift, ["export-training", "--help"]).output
     learnt = rows.only_clicked()
     assert path.read_text() == f"{len(learnt)} rows worth {learnt.n_clicks}"
     with pytest.raises(BadOption, match="There are lightgbm, xgboost, svmlight, weights"):

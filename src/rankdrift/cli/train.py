@@ -174,15 +174,21 @@ def train(
     return Exit.GOOD
 
 
+class FormOption(click.Option):
+    """Its help lists the forms there are when asked for: loading them takes longer than a help."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """With the forms there are now."""
+        from rankdrift.ranking.exporting import forms_in_words
+
+        self.help = forms_in_words()
+        return super().get_help_record(ctx)
+
+
 @click.command("export-training", cls=Sections)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("-o", "--output", required=True, metavar="PATH", help="Where the files go.")
-@click.option(
-    "--form",
-    default="lightgbm",
-    show_default=True,
-    help="lightgbm, xgboost, svmlight, or weights (for TF-Ranking and Rax).",
-)
+@click.option("--form", cls=FormOption, default="lightgbm", show_default=True)
 @feature_options
 @gain_options
 @log_options()

@@ -39,16 +39,24 @@ from rankdrift.ranking.training import rows_to_learn
 class Form:
     """A form of training data: the files it has, in words, and what writes them.
 
-    as_trained: rows are in the order in which `train` takes them, not in that of the log.
+    as_trained: rows are in the order in which `train` takes them, not in that of the log. use: the
+    tools that read it, where its name does not say.
     """
 
     name: str
     files: str
     write: Callable[[Lists, Path], list[Path]]
     as_trained: bool = True
+    use: str = ""
 
 
 FORMS: Registry[Form] = Registry("form")
+
+
+def forms_in_words() -> str:
+    """The forms there are, as the help of the command line lists them."""
+    *others, last = (f"{form.name} ({form.use})" if form.use else form.name for form in FORMS)
+    return f"{', '.join(others)}, or {last}."
 
 
 def export_training(
@@ -237,6 +245,7 @@ for _form in (
         "PATH (.csv or .parquet): search, rank, click and weight of every row, in order",
         _weights,
         as_trained=False,
+        use="for TF-Ranking and Rax",
     ),
 ):
     FORMS.register(_form)
