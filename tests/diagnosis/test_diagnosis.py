@@ -44,6 +44,7 @@ def test_false_alarms_are_rare(sound):
     assert not any(check.verdict == SERIOUS for found in sound for name, check in found.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["moved up against moved down", "short against long gaps", "fit", "curve", "segments"]
 )

@@ -22,6 +22,7 @@ def kolmogorov(p):
     return max((steps[1:] - p).max(), (p - steps[:-1]).max())
 
 
+@pytest.mark.slow
 def test_p_is_uniform_when_segments_do_not_differ():
     p, spread = [], []
     for seed in range(WORLDS):

@@ -131,6 +131,7 @@ def test_segments_that_do_not_differ_gain_from_the_pool():
         assert (np.abs(leaning.log_p - found.log_p) <= np.abs(own.log_p - found.log_p)).all()
 
 
+@pytest.mark.slow
 def test_intervals_of_leaning_curves_hold_the_truth():
     """Segments whose slopes are drawn; of 100 such worlds, 97.2% of intervals held the truth."""
     held = []

@@ -6,6 +6,8 @@ from support.worlds import power, simulate
 
 from rankdrift.estimation import estimate
 
+pytestmark = pytest.mark.slow
+
 WORLDS = 100
 BLOCKS = ((2, 5), (6, 15), (16, 40))
 CURVES = ("loglog(1, 3, 10, 40)", "direct")
@@ -40,7 +42,6 @@ def worlds():
     return {curve: (np.stack(c), np.stack(z)) for curve, (c, z) in found.items()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("curve", CURVES)
 @pytest.mark.parametrize(("first", "last"), BLOCKS)
 def test_intervals_cover_the_truth(worlds, curve, first, last):
