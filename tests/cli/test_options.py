@@ -43,6 +43,8 @@ def sample(name):
         return [], True
     if annotation == int | None:
         return ["7"], 7
+    if annotation == float | None:
+        return ["7.5"], 7.5
     return (["a,b"], ["a", "b"]) if annotation == Names else (["a,b"], "a,b")
 
 

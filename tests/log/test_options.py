@@ -30,7 +30,11 @@ def test_read_log_passes_every_option_on(monkeypatch):
         raise Seen({name: getattr(options, name) for name in TAKES})
 
     monkeypatch.setattr("rankdrift.log.log.open_log", stop)
-    given = {name: f"<{name}>" for name in TAKES} | {"threads": 3, "config": None}
+    given = {name: f"<{name}>" for name in TAKES} | {
+        "threads": 3,
+        "outcome_at_least": 1.5,
+        "config": None,
+    }
     with pytest.raises(Seen) as seen:
         read_log("x", **given)
     assert seen.value.args == (given,)

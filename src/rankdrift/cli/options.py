@@ -46,6 +46,10 @@ HELP = {
     "shown": Help(_COLUMNS, "NAME", "Layout list: the docs shown, in order."),
     "clicked": Help(_COLUMNS, "NAME", "Layout list: the docs clicked."),
     "event": Help(_COLUMNS, "NAME", "Layout events: what happened."),
+    "score": Help(_COLUMNS, "NAME", "For checks: the ranker's score of the result."),
+    "ranker": Help(_COLUMNS, "NAME", "For checks: version of the ranker, arm of an A/B test."),
+    "user": Help(_COLUMNS, "NAME", "For checks: who searched."),
+    "outcome": Help(_COLUMNS, "NAME", "For checks: what came after the click, such as a purchase."),
     "layout": Help(_ROWS, "LAYOUT", ""),  # the layouts tell themselves
     "where": Help(_ROWS, "SQL", "Only rows that meet this condition."),
     "max_rank": Help(_ROWS, "N", f"Ignore deeper ranks.  [default: {_RULES.max_rank}]"),
@@ -60,6 +64,9 @@ HELP = {
         _ROWS, "NAME,…", f"Events that click one.  [default: {','.join(_RULES.click_events)}]"
     ),
     "dedupe": Help(_ROWS, "", "Keep one of rows logged twice; needs the column of searches."),
+    "outcome_at_least": Help(
+        _ROWS, "NUMBER", "The outcome counts from this number on, such as 30 seconds of dwell."
+    ),
     "format": Help(_RUN, "FORMAT", "parquet, csv, json or duckdb, where names do not tell."),
     "table": Help(_RUN, "NAME", "The table in a DuckDB file."),
     "config": Help(_RUN, "FILE", "A TOML file with any of these options; those typed here win."),
@@ -131,6 +138,8 @@ def _option(name: str) -> Callable[[Command], Command]:
         flags, kind = f"{flag}/--no-{flag[2:]}", {"default": None}
     elif takes == "whole":
         flags, kind = flag, {"type": int, "metavar": metavar}
+    elif takes == "number":
+        flags, kind = flag, {"type": float, "metavar": metavar}
     else:
         flags, kind = flag, {"multiple": takes in ("columns", "event names"), "metavar": metavar}
     text = layouts_help() if name == "layout" else text

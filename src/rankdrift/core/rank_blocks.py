@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankdrift.core.types import Floats, Indices, Ints, Ranks
+from rankdrift.core.types import AnyInts, Floats, Indices, Ints, Ranks
 
 # (first, last) of each block. Ranks deeper than the last make a block of their own.
 ONE_TWO_FIVE = (
@@ -13,11 +13,19 @@ ONE_TWO_FIVE = (
 DOUBLING = (
     (1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255), (256, 10**6),
 )  # fmt: skip
+# The first rank of each block of half an octave: 1, 2, 3, 4, 6, 8, 12, … to the deepest that a log
+# may have.
+HALF_OCTAVES = (1, *(first for k in range(1, 17) for first in (2**k, 3 * 2 ** (k - 1))))
 
 
 def block_of(ranks: Ranks, blocks: Sequence[tuple[int, int]]) -> Indices:
     """(R,): the place in `blocks` of the one that each rank is in, or their number if deeper."""
     return np.searchsorted([last for _, last in blocks], ranks)
+
+
+def half_octave_of(ranks: AnyInts) -> Indices:
+    """(R,): the place in HALF_OCTAVES of the block that each rank is in."""
+    return np.searchsorted(HALF_OCTAVES, ranks, side="right") - 1
 
 
 def widening_edges(first: int, last: int, most: int) -> Ints:

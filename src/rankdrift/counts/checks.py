@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankdrift.core.errors import BadCounts
+from rankdrift.core.rank_blocks import half_octave_of
 from rankdrift.core.types import Bools, SmallInts
-from rankdrift.counts.tables import DRIFTS, Overflow, RankPairs, Table, usable
+from rankdrift.counts.tables import (
+    DRIFTS,
+    QUERY_BUCKETS,
+    SPLITS,
+    Overflow,
+    RankPairs,
+    Splits,
+    Table,
+    usable,
+)
 
 if TYPE_CHECKING:
     from rankdrift.counts.counts import Counts
@@ -57,9 +67,11 @@ def check_tables(counts: Counts) -> None:
         (counts.rank_pairs, "comparisons", _rank_pair_faults(counts)),
         (counts.overflow, "counts of much-shown pairs by rank", _overflow_faults(counts)),
         (counts.by_rank, "counts by rank", _by_rank_faults(counts)),
+        (counts.splits, "split comparisons", _split_faults(counts)),
     ):
-        for sums in table.columns()[-table.SUMS :]:
-            _refuse(sums < 0, "a negative number", kind, table)
+        if not isinstance(table, Splits):
+            for sums in table.columns()[-table.SUMS :]:
+                _refuse(sums < 0, "a negative number", kind, table)
         known = len(counts.segments)
         _refuse(_outside(table.columns()[0], 0, known - 1), "an unknown segment", kind, table)
         for bad, what in faults:
@@ -142,6 +154,29 @@ def _by_rank_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
     yield by_rank.clicks > by_rank.impressions, "more clicks than impressions"
 
 
+# Of each split: one more than the last of its groups.
+_GROUPS = {
+    "relevance": 17, "outcome": 2, "score": 1024, "user": 2, "neighbours": 2, "queries": 2,
+    "ranker": 7,
+}  # fmt: skip
+
+
+def _split_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
+    table = counts.splits
+    yield _outside(table.split, 0, len(SPLITS) - 1), f"a split outside 0 to {len(SPLITS) - 1}"
+    groups = np.array([_GROUPS[name] for name in SPLITS])
+    yield _outside(table.group, 0, groups[table.split] - 1), "a group that its split does not have"
+    queries, ranker = (table.split == SPLITS.index(name) for name in ("queries", "ranker"))
+    last = np.where(queries, QUERY_BUCKETS, counts.buckets) - 1
+    yield _outside(table.bucket, 0, last), f"{_bucket_words(counts)} (of queries {QUERY_BUCKETS:,})"
+    deepest = int(half_octave_of(np.array([counts.max_rank]))[0])
+    low, high = np.where(ranker, 1, 0), np.where(ranker, counts.max_rank, deepest)
+    words = f"a block of ranks outside 0 to {deepest}"
+    yield _outside(table.clicked, low, high), f"{words}, or of ranker {_rank_words(counts)}"
+    yield _outside(table.other, 0, np.where(ranker, 0, deepest)), f"{words}, or of ranker not 0"
+    yield (table.weight < 0) & ~ranker | (table.value < 0), "a negative weight or value"
+
+
 def _bucket_words(counts: Counts) -> str:
     return f"a bucket outside 0 to {counts.buckets - 1}"
 
@@ -165,7 +200,7 @@ def _refuse(bad: Bools, what: str, kind: str, table: Table) -> None:
     )
 
 
-def _outside(values: Any, low: int, high: int) -> Bools:
+def _outside(values: Any, low: Any, high: Any) -> Bools:
     outside: Bools = (values < low) | (values > high)
     return outside
 

@@ -27,11 +27,13 @@ from rankdrift.counts.funnel import Funnel
 from rankdrift.counts.restricting import at_ranks, listed_only, restrict, restricted_options
 from rankdrift.counts.tables import (
     DRIFTS,
+    SPLITS,
     UNIT,
     ByRank,
     Overflow,
     Pairs,
     RankPairs,
+    Splits,
     fold,
     shorten,
     stack,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DRIFTS",
+    "SPLITS",
     "UNIT",
     "ByRank",
     "Counts",
@@ -49,18 +52,21 @@ __all__ = [
     "Pairs",
     "RankPairs",
     "Segment",
+    "Splits",
     "merge",
 ]
 
 
-Segmented = TypeVar("Segmented", Pairs, RankPairs, Overflow, ByRank)
+Segmented = TypeVar("Segmented", Pairs, RankPairs, Overflow, ByRank, Splits)
 
-_TABLES = ("pairs", "rank_pairs", "overflow", "by_rank")
+_TABLES = ("pairs", "rank_pairs", "overflow", "by_rank", "splits")
 # Queries are split by hash into so many buckets, the independent units of every error.
 BUCKETS = 64
 # Pairs shown more often than this are not listed but kept as pairs of ranks.
 MAX_SHOWN = 8
 _BATCH = 8_000_000  # rows waiting to be merged before they are
+EXTRA_OPTIONS = ("score", "ranker", "user", "outcome", "outcome_at_least")
+"""Options of a harvest that only `Counts.splits` depends on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +77,8 @@ class Counts:
     Made by `harvest`, or read with `Counts.load`. Counts of several days add with `+` or `merge`,
     exactly; `estimate` makes propensities of them.
 
-    pairs, rank_pairs, overflow, by_rank: the tables. segments: the values of segment_columns, one
-    tuple each, sorted, None first; ((),) if there are no segment columns. buckets: a power of two.
+    pairs, rank_pairs, overflow, by_rank, splits: the tables. segments: the values of
+    segment_columns, one tuple each, sorted, None first; ((),) without any. buckets: a power of two.
     max_shown: pairs shown more often are not listed in `pairs` but kept as `rank_pairs`, and
     counted by rank in `overflow`. days: ISO. sources: fingerprints of the inputs. options: those of
     the harvest, as plain JSON values. version: of the rankdrift that counted. The funnel is that of
@@ -93,6 +99,7 @@ class Counts:
     options: Mapping[str, Any] = field(default_factory=dict)
     version: str = ""
     overflow: Overflow = field(default_factory=Overflow.empty)
+    splits: Splits = field(default_factory=Splits.empty)
 
     def __post_init__(self) -> None:
         for name, value in plain_values(self).items():
@@ -220,7 +227,7 @@ class Counts:
 
     def only(self, ranks: Ranks) -> Counts:
         """Appearances at these ranks only; pairs left with no click or one rank are dropped."""
-        tables = at_ranks(self.tables, ranks)
+        tables = at_ranks(self.tables, ranks, self.max_rank)
         return replace(self, **tables, options=restricted_options(self, ranks=ranks.tolist()))
 
     def drifting(self, drifts: Sequence[int]) -> Counts:
@@ -317,7 +324,7 @@ def _join(parts: Sequence[Counts]) -> Counts:
     for part in parts[1:]:
         _refuse_difference("segment columns", first.segment_columns, part.segment_columns)
         _refuse_difference("max_rank", first.max_rank, part.max_rank)
-        _refuse_difference("option", first.options, part.options)
+        _refuse_difference("option", _needed(first.options), _needed(part.options))
     sources = sorted(source for part in parts for source in part.sources)
     twice = sorted({a for a, b in pairwise(sources) if a == b})
     if twice:
@@ -333,12 +340,14 @@ def _join(parts: Sequence[Counts]) -> Counts:
     rank_pairs: list[RankPairs] = []
     overflow: list[Overflow] = []
     by_rank: list[ByRank] = []
+    splits: list[Splits] = []
     for part in parts:
         short, more, by_ranks = shorten(part.pairs, max_shown)
         listed.append(_shift(short, len(segments)))
         rank_pairs += [_shift(table, len(segments)) for table in (part.rank_pairs, more)]
         overflow += [_shift(table, len(segments)) for table in (part.overflow, by_ranks)]
         by_rank.append(_shift(part.by_rank, len(segments)))
+        splits.append(_shift(part.splits, len(segments)))
         segments += part.segments
     return replace(
         first,
@@ -346,14 +355,33 @@ def _join(parts: Sequence[Counts]) -> Counts:
         rank_pairs=fold(stack(rank_pairs), buckets),
         overflow=stack(overflow) if known else Overflow.empty(),
         by_rank=stack(by_rank),
+        splits=fold(stack(splits), buckets),
         funnel=reduce(add, (part.funnel for part in parts)),
         buckets=buckets,
         max_shown=max_shown,
         segments=tuple(segments),
         days=tuple(day for part in parts for day in part.days),
+        options={**first.options, **_extras(parts)},
         sources=tuple(sources),
         version=max((part.version for part in parts), key=_version_order),
     )
+
+
+def _needed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that say what was counted, but for columns that only `splits` is made from."""
+    return {name: value for name, value in options.items() if name not in EXTRA_OPTIONS}
+
+
+def _extras(parts: Sequence[Counts]) -> dict[str, Any]:
+    """The columns that `splits` is made from. A log may have got one only lately, or have one that
+    an older rankdrift did not know of; but it cannot be two."""
+    found: dict[str, Any] = {}
+    for part in parts:
+        given = {name: part.options[name] for name in EXTRA_OPTIONS if name in part.options}
+        for name in found.keys() & given.keys():
+            _refuse_difference(f"option {name!r}", found[name], given[name])
+        found |= given
+    return found
 
 
 def _shift(table: Segmented, by: int) -> Segmented:

@@ -1,7 +1,8 @@
 """Files of counts: one Parquet file each, the table of `schema` with its metadata.
 
 Options, days and so on are JSON under the Parquet metadata key `rankdrift`. Files of format 1 say
-nothing of much-shown pairs by rank; else they are the same.
+nothing of much-shown pairs by rank, and before format 3 there were no splits; else they are the
+same.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from rankdrift.core.errors import BadCounts
 from rankdrift.core.files import cannot_write, replacing
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.reading import read_table
-from rankdrift.counts.schema import FORMAT, table_sql
+from rankdrift.counts.schema import FORMAT, FORMAT_BEFORE_SPLITS, table_sql
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -62,7 +63,7 @@ def metadata(counts: Counts) -> dict[str, Any]:
     """All of `counts` that is not in the table, as plain values; `read_table` takes it back."""
     names = ("version", "options", "buckets", "max_rank", "max_shown", "days", "sources")
     kept = {name: getattr(counts, name) for name in (*names, "segment_columns")}
-    return {"format": FORMAT, **kept}
+    return {"format": FORMAT if len(counts.splits) else FORMAT_BEFORE_SPLITS, **kept}
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadCounts, Remark, did_you_mean
 from rankdrift.core.types import Segment
-from rankdrift.counts.counts import ByRank, Counts, Overflow, Pairs, RankPairs
+from rankdrift.counts.counts import SPLITS, ByRank, Counts, Overflow, Pairs, RankPairs, Splits
 from rankdrift.counts.funnel import INPUT, USED, Dropped, Funnel, Used
 from rankdrift.counts.schema import (
     BY_RANK,
@@ -28,6 +28,7 @@ from rankdrift.counts.schema import (
     PAIR,
     RANK_PAIR,
     SEGMENT,
+    SPLIT,
     TYPES,
     FunnelRow,
     Kind,
@@ -63,6 +64,7 @@ def read_table(
             rank_pairs=RankPairs(**rows.fetch(RANK_PAIR, _picks(RANK_PAIR))),
             overflow=Overflow(**rows.fetch(OVERFLOW, _picks(OVERFLOW))),
             by_rank=ByRank(**rows.fetch(BY_RANK, _picks(BY_RANK))),
+            splits=Splits(**rows.fetch(SPLIT, _picks(SPLIT) | {"split": _WHICH_SPLIT})),
             funnel=_funnel(con, funnel or ()),
             segments=_segments(con) if columns else ((),),
             **fields,
@@ -120,7 +122,7 @@ class _Rows:
         same = (f"r.s{i} IS NOT DISTINCT FROM g.s{i}" for i in range(len(self.columns)))
         join = f"JOIN rankdrift_segments g ON {' AND '.join(same)}" if self.columns else ""
         picks = {"segment": "g.segment", **wanted} if self.columns else wanted
-        named = ", ".join(f"{sql} AS {name}" for name, sql in picks.items())
+        named = ", ".join(f"{sql} AS {DUCKDB.quote(name)}" for name, sql in picks.items())
         # What a plan found comes in no order, and the engine sorts faster than we do.
         order = "ORDER BY ALL" if self.planned and table == "rankdrift_rows" else ""
         only = f"kind = {DUCKDB.literal(kind.name)}"
@@ -225,6 +227,8 @@ def _segment_sql(column: str, marked: bool) -> str:
     return f"CASE WHEN {value} LIKE '{MARK}%' THEN substr({value}, 2) ELSE nullif({value}, '') END"
 
 
+# The place of a split's name, NULL if there is none of that name.
+_WHICH_SPLIT = f"list_position([{DUCKDB.literals(SPLITS)}], shown) - 1"
 # Of a listed pair; an element that cannot be cast is a NULL in the list.
 _UNREADABLE = "list_min(codes) < 2 OR list_count(codes) < len(codes)"
 
@@ -242,6 +246,8 @@ def _problem(doubtful: Iterable[str], ignored: Iterable[str]) -> str:
         if kind is PAIR:
             words = "something other than codes 2*rank+click, one space apart, as shown"
             problems.append((_UNREADABLE, words))
+        if kind is SPLIT:
+            problems.append((f"({_WHICH_SPLIT}) IS NULL", f"none of {', '.join(SPLITS)} as shown"))
         kinds.append(f"WHEN {DUCKDB.literal(kind.name)} THEN {first(problems)}")
     kinds += [f"WHEN {DUCKDB.literal(name)} THEN NULL" for name in ignored]
     by_kind = f"CASE kind {' '.join(kinds)} ELSE {DUCKDB.literal('an unknown kind')} END"

@@ -10,7 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, did_you_mean
-from rankdrift.counts.tables import Overflow, Pairs, RankPairs, cut, fold, shorten, stack
+from rankdrift.core.rank_blocks import HALF_OCTAVES, half_octave_of
+from rankdrift.counts.tables import (
+    SPLITS,
+    Overflow,
+    Pairs,
+    RankPairs,
+    Splits,
+    cut,
+    fold,
+    shorten,
+    stack,
+)
 
 if TYPE_CHECKING:
     from rankdrift.core.types import Segment
@@ -41,7 +52,7 @@ def restrict(
         tables = {name: t.take(np.isin(t.segment, wanted)) for name, t in tables.items()}
         done["segments"] = [counts.segments[i] for i in wanted]
     if max_rank < counts.max_rank:
-        tables = at_ranks(tables, np.arange(1, max_rank + 1))
+        tables = at_ranks(tables, np.arange(1, max_rank + 1), counts.max_rank)
         done["max_rank"] = max_rank
     if strict:
         two = (tables["pairs"].appearances == 2) & (tables["pairs"].clicks == 1)
@@ -53,6 +64,7 @@ def restrict(
     tables["overflow"] = (
         stack([tables["overflow"], overflow]) if counts.overflow_known else Overflow.empty()
     )
+    tables["splits"] = fold(tables["splits"], buckets)
     return replace(
         counts,
         **tables,
@@ -63,8 +75,8 @@ def restrict(
     )
 
 
-def at_ranks(tables: Tables, ranks: NDArray[Any]) -> Tables:
-    """Appearances at these ranks only."""
+def at_ranks(tables: Tables, ranks: NDArray[Any], deepest: int) -> Tables:
+    """Appearances at these ranks only, of counts down to the rank `deepest`."""
     rank_pairs, overflow, by_rank = tables["rank_pairs"], tables["overflow"], tables["by_rank"]
     inside = np.isin(rank_pairs.clicked, ranks) & np.isin(rank_pairs.other, ranks)
     return {
@@ -72,12 +84,32 @@ def at_ranks(tables: Tables, ranks: NDArray[Any]) -> Tables:
         "rank_pairs": rank_pairs.take(inside),
         "overflow": overflow.take(np.isin(overflow.rank, ranks)),
         "by_rank": by_rank.take(np.isin(by_rank.rank, ranks)),
+        "splits": _between_blocks(tables["splits"], ranks, deepest),
     }
 
 
+def _between_blocks(splits: Splits, ranks: NDArray[Any], deepest: int) -> Splits:
+    """The comparisons between blocks all of whose ranks, down to `deepest`, are among `ranks`."""
+    every = np.arange(1, deepest + 1)
+    gone = np.zeros(len(HALF_OCTAVES), bool)
+    gone[half_octave_of(every[~np.isin(every, ranks)])] = True
+    octave = gone.copy()  # a block of the split `queries` has both halves
+    octave[1::2] |= gone[2::2]
+    whole = splits.split == SPLITS.index("queries")
+    by_rank = splits.split == SPLITS.index("ranker")
+    blocks = np.where(by_rank, 0, [splits.clicked, splits.other])
+    inside = ~np.where(whole, octave[blocks], gone[blocks]).any(axis=0)
+    return splits.take(np.where(by_rank, np.isin(splits.clicked, ranks), inside))
+
+
 def listed_only(pairs: Pairs) -> Tables:
-    """These listed pairs, and none of those kept as pairs of ranks."""
-    return {"pairs": pairs, "rank_pairs": RankPairs.empty(), "overflow": Overflow.empty()}
+    """These listed pairs, and none of those kept as pairs of ranks or compared in splits."""
+    return {
+        "pairs": pairs,
+        "rank_pairs": RankPairs.empty(),
+        "overflow": Overflow.empty(),
+        "splits": Splits.empty(),
+    }
 
 
 def restricted_options(counts: Counts, **done: Any) -> dict[str, Any]:

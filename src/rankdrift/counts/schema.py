@@ -8,10 +8,13 @@ One row per cell, told apart by `kind`:
 | comparison | segment_*, bucket, rank (clicked), other, single | weight in 1/UNIT | | |
 | held | segment_*, rank, single | pairs with this first rank | clicks here | pairs shown here |
 | rank | segment_*, rank | impressions | clicks | |
+| split | segment_*, bucket, shown: of SPLITS, drift: group, rank, other | weight | away | value |
 | funnel | shown: a reason, 'input' or 'used' | rows | clicks | pairs |
 | note | shown: the name of the note | rows | | |
 
-A table with comparisons and no row of kind held is of format 1.
+Those of kind split have the block of the clicked rank as `rank`, but for ranker the rank itself;
+their numbers are in 1/UNIT. A table with comparisons and no row of kind held is of format 1;
+before format 3 there are none of kind split.
 """
 
 from __future__ import annotations
@@ -24,14 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.dialects import DUCKDB
-from rankdrift.counts.tables import Table
+from rankdrift.counts.tables import SPLITS, Table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from rankdrift.counts.counts import Counts
 
-FORMAT = 2
+FORMAT = 3
+FORMAT_BEFORE_SPLITS = 2
+"""Counts without splits are written so, for those who cannot read splits yet."""
 SEGMENT = "segment_"
 MARK = "~"
 """Results of the plan have it in front of '' and of what begins with it: in CSV '' is NULL."""
@@ -108,6 +113,19 @@ BY_RANK = Kind(
     sums={"n": "impressions", "clicks": "clicks"},
     optional=("clicks",),
 )
+SPLIT = Kind(
+    "split",
+    "splits",
+    keys={
+        "shown": "split",
+        "drift": "group",
+        "bucket": "bucket",
+        "rank": "clicked",
+        "other": "other",
+    },
+    sums={"n": "weight", "clicks": "away", "pairs": "value"},
+    optional=("clicks", "pairs"),
+)
 FUNNEL = Kind(
     "funnel",
     "",
@@ -116,7 +134,7 @@ FUNNEL = Kind(
     optional=("clicks", "pairs"),
 )
 NOTE = Kind("note", "", keys={"shown": "name"}, sums={"n": "rows"})
-KINDS = (PAIR, RANK_PAIR, OVERFLOW, BY_RANK, FUNNEL, NOTE)
+KINDS = (PAIR, RANK_PAIR, OVERFLOW, BY_RANK, SPLIT, FUNNEL, NOTE)
 """All kinds of rows, in the order in which they are written."""
 CELLS = tuple(kind for kind in KINDS if kind.counts)
 """Those that are rows of a table of Counts, each of one segment."""
@@ -131,10 +149,13 @@ def table_sql(con: DuckDBPyConnection, counts: Counts) -> str:
         values[SEGMENT + column] = f"(CAST([{names}] AS VARCHAR[]))[segment + 1]"
     selects = []
     for kind in CELLS:
-        view, columns = f"rankdrift_{kind.counts}", kind.columns
+        view = f"rankdrift_{kind.counts}"
+        columns = {name: DUCKDB.quote(array) for name, array in kind.columns.items()}
         arrays = _arrays(counts.tables[kind.counts])
         if kind is PAIR:
             arrays, columns["shown"] = _one_array_each(arrays)
+        if kind is SPLIT:
+            columns["shown"] = f"([{DUCKDB.literals(SPLITS)}])[split + 1]"
         con.register(view, arrays)
         selects.append(_select(kind, values, columns, f"FROM {view}"))
     for name, _, rows, clicks, pairs in counts.funnel.lines():

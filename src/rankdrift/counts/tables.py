@@ -19,6 +19,11 @@ UNIT = 2**32
 DRIFTS = ("unknown", "up, short", "up, long", "down, short", "down, long")
 """Did the doc move up or down over its appearances, and were they an hour apart or more?"""
 
+SPLITS = ("relevance", "outcome", "score", "user", "neighbours", "queries", "ranker")
+"""What comparisons of two appearances are split by: see `Splits`."""
+QUERY_BUCKETS = 4096
+"""How many buckets of queries the split `queries` has, whatever the others have."""
+
 
 _CHUNK = 1 << 18  # pairs turned into comparisons at a time
 _TOO_MANY = 2.0**62
@@ -178,8 +183,49 @@ class ByRank(Table):
     clicks: Ints
 
 
+@dataclass(frozen=True, eq=False)
+class Splits(Table):
+    """Comparisons of two appearances of a pair, of all usable pairs, split by how the two differ.
+
+    segment (S,) int32; split (S,) int32, index into SPLITS; group (S,) int32, which part of it;
+    bucket (S,) int32; clicked, other (S,) int32, blocks of ranks as places in HALF_OCTAVES;
+    weight (S,) int64, Σ c n / (m - 1) as in RankPairs; away (S,) int64, the same times log2 of the
+    other's rank less that of the clicked one; value (S,) int64; sums are in 1/UNIT.
+
+    relevance: round(2 ln((C + 2) / (X + 2))) + 8, from 0 to 16, C and X the clicks that the pair
+    had on other days and would have at the usual rates of its ranks.
+    outcome: 1 if the click had the outcome. user: 1 if both appearances were one user's, 0 if two
+    users'. neighbours: 1 if both searches had another click, 0 if neither had.
+    queries: the day of the month modulo 2; QUERY_BUCKETS buckets; blocks of whole octaves, each
+    the first of its two halves.
+    score: (s + 64) * 8 + t + 2. s is 0 where the scores are equal, else ±(k + 32), the sign that of
+    clicked less other, k that of 4**k <= 1.37 |difference| < 4**(k + 1), from -30 to 30; value is
+    the weight times 1.37 |difference| / 4**k. t is -2 to 2: beyond six hours, beyond one, within
+    one or unknown, by the times of clicked less other. Appearances at one rank count too.
+    ranker: l of the hat functions f_l(h) = max(0, 1 - |h / 1.5 - l|), 0 to 6; clicked is the rank
+    itself, other 0, and weight, of either sign, Σ c (f_l(h of the arm) - mean of f_l(h)), h the
+    mean log2 rank that an arm gave the pair on other days.
+    """
+
+    TYPES = (*(np.int32,) * 6, *(np.int64,) * 3)
+    SUMS = 3
+    segment: SmallInts
+    split: SmallInts
+    group: SmallInts
+    bucket: SmallInts
+    clicked: SmallInts
+    other: SmallInts
+    weight: Ints
+    away: Ints
+    value: Ints
+
+    def of(self, split: str) -> Self:
+        """The rows of one of SPLITS."""
+        return self.take(self.split == SPLITS.index(split))
+
+
 AnyTable = TypeVar("AnyTable", bound=Table)
-Bucketed = TypeVar("Bucketed", Pairs, RankPairs)
+Bucketed = TypeVar("Bucketed", Pairs, RankPairs, Splits)
 
 
 def stack(tables: Sequence[AnyTable]) -> AnyTable:
@@ -193,10 +239,13 @@ def stack(tables: Sequence[AnyTable]) -> AnyTable:
 
 
 def fold(table: Bucketed, buckets: int) -> Bucketed:
-    """With fewer buckets: a bucket is the low bits of a hash."""
+    """With fewer buckets: a bucket is the low bits of a hash. The split `queries` keeps its own."""
     if table.bucket.max(initial=0) < buckets:
         return table
-    return replace(table, bucket=table.bucket & (buckets - 1))
+    bucket = table.bucket & (buckets - 1)
+    if isinstance(table, Splits):
+        bucket = np.where(table.split == SPLITS.index("queries"), table.bucket, bucket)
+    return replace(table, bucket=bucket)
 
 
 def cut(pairs: Pairs, ranks: NDArray[Any]) -> Pairs:
@@ -348,8 +397,8 @@ def _ascending(words: Sequence[NDArray[np.uint64]]) -> bool:
 
 
 def _sum(values: Ints, starts: Indices) -> Ints:
-    if float(values.max()) * len(values) > _TOO_MANY:
-        _refuse_too_many(np.add.reduceat(values.astype(np.float64), starts))
+    if float(max(values.max(), -values.min())) * len(values) > _TOO_MANY:
+        _refuse_too_many(np.abs(np.add.reduceat(values.astype(np.float64), starts)))
     return np.add.reduceat(values, starts)
 
 

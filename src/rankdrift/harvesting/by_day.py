@@ -9,7 +9,7 @@ from rankdrift.core.errors import BadCounts, BadLog, BadOption
 from rankdrift.core.files import remove_leftovers
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN
 from rankdrift.counts.file import read_metadata
-from rankdrift.counts.schema import FORMAT
+from rankdrift.counts.schema import FORMAT_BEFORE_SPLITS
 from rankdrift.harvesting.counting import count_planned, days_of, source_id, warn_of_oddities
 from rankdrift.harvesting.plan import Sizes
 from rankdrift.log.engines.engine import Day, Progress
@@ -89,4 +89,4 @@ def _is_done(path: Path, source: str) -> bool:
         meta = read_metadata(path) if path.exists() else {}
     except BadCounts:
         return False
-    return meta.get("format") == FORMAT and meta["sources"] == [source]
+    return bool(meta.get("format", 0) >= FORMAT_BEFORE_SPLITS and meta["sources"] == [source])

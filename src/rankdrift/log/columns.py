@@ -60,6 +60,10 @@ class Roles:
     page: str | None = None
     same: tuple[str, ...] = ()
     segment: tuple[str, ...] = ()
+    score: str | None = None
+    ranker: str | None = None
+    user: str | None = None
+    outcome: str | None = None
 
     @classmethod
     def of(cls, names: Mapping[str, str | Sequence[str]]) -> "Roles":
@@ -75,6 +79,7 @@ class Roles:
         single = [self.doc, self.rank, self.click, self.shown, self.clicked, self.event]
         single += [self.day, self.time, self.search, self.page]
         names = [*self.query, *(name for name in single if name), *self.same, *self.segment]
+        names += [name for role in EXTRAS if (name := getattr(self, role))]
         return list(dict.fromkeys(names))
 
     def to_dict(self) -> dict[str, object]:
@@ -85,6 +90,8 @@ class Roles:
 
 SEVERAL = ("query", "same", "segment")
 """Roles that several columns may play together."""
+EXTRAS = ("score", "ranker", "user", "outcome")
+"""Roles that no count of pairs needs: they are for the checks of assumptions."""
 
 # Names seen in the wild, best first. Compared without case, spaces, dashes and underscores.
 SYNONYMS: dict[str, tuple[str, ...]] = {
@@ -125,7 +132,26 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         "page_view_id", "search_request_id", "request", "query_response_id",
     ),
     "page": ("page", "page_number", "page_no", "page_num", "page_index", "results_page"),
+    "score": (
+        "score", "ranker_score", "relevance_score", "model_score", "ranking_score", "search_score",
+    ),
+    "ranker": (
+        "ranker", "ranker_id", "ranker_version", "ranking_model", "model_version",
+        "ranking_algorithm", "algorithm", "experiment_arm", "ab_arm", "variant", "bucket_name",
+    ),
+    "user": (
+        "user", "user_id", "visitor_id", "client_id", "customer_id", "fullvisitorid",
+        "anonymous_id",
+    ),
+    "outcome": (
+        "outcome", "purchase", "purchased", "is_purchase", "is_purchased", "converted",
+        "conversion", "is_conversion", "bought", "ordered", "add_to_cart", "added_to_cart",
+    ),
 }  # fmt: skip
+
+
+DWELL = ("dwell", "dwell_time", "dwell_seconds", "time_on_page")
+"""Names of an outcome that is one only from a number on."""
 
 
 def plain(name: str) -> str:

@@ -71,6 +71,8 @@ def describe(planner: Planner) -> dict[str, Any]:
         name: list(value) if isinstance(value, tuple) else value
         for name, value in asdict(planner.rules).items()
     }
+    if rules["outcome_at_least"] is None:  # as in counts from before there was such a rule
+        del rules["outcome_at_least"]
     for layout in LAYOUTS:
         for name in set(layout.own_rules) - set(planner.layout.own_rules):
             del rules[name]
@@ -105,6 +107,10 @@ def read_log(
     page: str | None = None,
     same: Names = None,
     segment: Names = None,
+    score: str | None = None,
+    ranker: str | None = None,
+    user: str | None = None,
+    outcome: str | None = None,
     layout: str | None = None,
     where: str | None = None,
     max_rank: int | None = None,
@@ -115,6 +121,7 @@ def read_log(
     shown_events: Names = None,
     click_events: Names = None,
     dedupe: bool | None = None,
+    outcome_at_least: float | None = None,
     format: str | None = None,
     table: str | None = None,
     config: str | PathLike[str] | None = None,
@@ -164,6 +171,12 @@ def read_log(
         Columns that must be equal within a pair, such as the price.
     segment
         Columns that split the counts, such as the device.
+    score, ranker, user, outcome
+        What only the checks of assumptions look at, each guessed too where a column is called so:
+        the score that the ranker gave the doc, a number (of a row per search a list with one for
+        each doc shown); the version of the ranker, or the arm of an A/B test; who searched; what
+        came after the click, such as a purchase: a flag, a number above 0, a time (of a row per
+        search a list of the docs that had it, of a row per event a column of the clicks).
     layout
         "long" (a row per result shown), "list" (a row per search) or "events" (a row per event:
         results shown, and clicks, joined to them by `search` and `doc`). By default, or with
@@ -187,6 +200,8 @@ def read_log(
         click ("click").
     dedupe
         Keep one of the rows that have search, pair and rank in common (False); needs `search`.
+    outcome_at_least
+        From which number on `outcome` is one, such as 30 where it is the seconds of dwell.
     format
         "parquet", "csv", "json" or "duckdb", where names of files do not tell.
     table
@@ -234,6 +249,10 @@ def read_log(
         page=page,
         same=same,
         segment=segment,
+        score=score,
+        ranker=ranker,
+        user=user,
+        outcome=outcome,
         layout=layout,
         where=where,
         max_rank=max_rank,
@@ -244,6 +263,7 @@ def read_log(
         shown_events=shown_events,
         click_events=click_events,
         dedupe=dedupe,
+        outcome_at_least=outcome_at_least,
         format=format,
         table=table,
         config=config,

@@ -1,6 +1,7 @@
 """The options of a log, stated once: their names, what each takes, which may stand in a file, and
 what they come to. `read_log`, `warehouse_sql` and the command line all go by this list."""
 
+import math
 import tomllib
 import zoneinfo
 from collections.abc import Mapping, Sequence
@@ -14,10 +15,12 @@ from rankdrift.log.columns import Roles
 Names = str | Sequence[str] | None
 """One name or several; "" says that there is none, None says nothing."""
 Takes = Literal[
-    "column", "columns", "event names", "text", "whole", "flag", "engine", "path", "session"
-]
+    "column", "columns", "event names", "text", "whole", "number", "flag", "engine", "path",
+    "session",
+]  # fmt: skip
 """What an option may be given: the name of a column, names of columns or of events, text, a whole
-number, yes or no, the name of an engine, a path, or an object that only Python can pass."""
+number, any number, yes or no, the name of an engine, a path, or an object that only Python can
+pass."""
 LARGEST = 100_000
 MOST_THREADS = 1024
 
@@ -35,6 +38,7 @@ class Rules:
     shown_events: tuple[str, ...] = ("impression",)
     click_events: tuple[str, ...] = ("click",)
     dedupe: bool = False
+    outcome_at_least: float | None = None
 
 
 def _takes(takes: Takes) -> dict[str, Takes]:
@@ -63,6 +67,10 @@ class Options:
     page: str | None = field(default=None, metadata=_takes("column"))
     same: Names = field(default=None, metadata=_takes("columns"))
     segment: Names = field(default=None, metadata=_takes("columns"))
+    score: str | None = field(default=None, metadata=_takes("column"))
+    ranker: str | None = field(default=None, metadata=_takes("column"))
+    user: str | None = field(default=None, metadata=_takes("column"))
+    outcome: str | None = field(default=None, metadata=_takes("column"))
     layout: str | None = field(default=None, metadata=_takes("text"))
     where: str | None = field(default=None, metadata=_takes("text"))
     max_rank: int | None = field(default=None, metadata=_takes("whole"))
@@ -73,6 +81,7 @@ class Options:
     shown_events: Names = field(default=None, metadata=_takes("event names"))
     click_events: Names = field(default=None, metadata=_takes("event names"))
     dedupe: bool | None = field(default=None, metadata=_takes("flag"))
+    outcome_at_least: float | None = field(default=None, metadata=_takes("number"))
     format: str | None = field(default=None, metadata=_takes("text"))
     table: str | None = field(default=None, metadata=_takes("text"))
     config: str | PathLike[str] | None = field(default=None, metadata=_takes("path"))
@@ -95,6 +104,12 @@ class Options:
                 raise BadOption(f"{name} must be text, not {value!r}.")
         if self.threads is not None:
             _check_whole("threads", self.threads, 1, MOST_THREADS)
+        least = self.outcome_at_least
+        if least is not None and not (_is_number(least) and 0 < least < math.inf):
+            raise BadOption(
+                f"outcome_at_least must be a number greater than 0, not {least!r}. It says from "
+                "which value of the outcome on a click counts, such as 30 seconds of dwell."
+            )
 
     def columns(self) -> dict[str, str | tuple[str, ...] | None]:
         """Role -> the column or columns named for it."""
@@ -108,6 +123,8 @@ class Options:
             if TAKES[name] == "event names":
                 names = _names(chosen[name], name)
                 chosen[name] = (names,) if isinstance(names, str) else names
+            elif TAKES[name] == "number":
+                chosen[name] = float(chosen[name])
         rules = Rules(**chosen)
         _check_rules(rules, roles)
         return rules
@@ -173,10 +190,18 @@ def _check_rules(rules: Rules, roles: Roles) -> None:
             "dedupe needs the column that tells searches apart (--search): without it, the same "
             "doc shown again at the same rank cannot be told from a row logged twice."
         )
+    if rules.outcome_at_least is not None and not roles.outcome:
+        raise BadOption(
+            "outcome_at_least needs the column that it is about: name it with --outcome."
+        )
     if rules.where is not None and not rules.where.strip():
         raise BadOption(
             "where is empty. Leave it out, or give a condition such as \"sort = 'best'\"."
         )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _check_whole(name: str, value: Any, least: int, most: int = LARGEST) -> None:
