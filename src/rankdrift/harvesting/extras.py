@@ -34,7 +34,7 @@ def fields(p: Planner) -> dict[str, str]:
         found["score"] = values.number("r.score", p.layout.score(p)[1], d)
     for name, column in (("ranker", roles.ranker), ("visitor", roles.user)):
         if column:
-            found[name] = values.mark(f"r.{name}", p.column(column)[1])
+            found[name] = values.mark(f"r.{name}", p.columns[column])
     if roles.search and not p.has_search:
         found["search"] = "r.search"
     if _by_day(p):

@@ -280,8 +280,8 @@ def read_log(
     )
     _refuse_our_names(opened.columns, found)
     rules = options.rules(roles)
-    # What was guessed but is not needed may be missing from some of the files.
-    remarks = opened.prepare(roles.used(without=guessed.keys() & EXTRAS))
+    sure = roles.used(without=guessed.keys() & EXTRAS)
+    remarks = opened.prepare(sure, [name for name in roles.used() if name not in sure])
     return Log(opened, found, roles, rules, guessed, tuple(remarks))
 
 

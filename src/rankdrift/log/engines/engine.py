@@ -61,8 +61,9 @@ class Engine(Protocol):
         """The log as a FROM item."""
         ...
 
-    def prepare(self, used: list[str]) -> list[str]:
-        """Check that every file has the columns in use; remarks worth telling."""
+    def prepare(self, used: list[str], spare: list[str]) -> list[str]:
+        """Check that every file has the columns in use; remarks worth telling. Those to `spare` are
+        in use too, but may be missing from some of the files."""
         ...
 
     def fingerprint(self) -> str | None:

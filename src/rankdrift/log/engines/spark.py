@@ -133,7 +133,7 @@ class SparkEngine:
 
     # -- what engines tell ---------------------------------------------------------------------
 
-    def prepare(self, used: list[str]) -> list[str]:
+    def prepare(self, used: list[str], spare: list[str]) -> list[str]:
         """See `Engine`."""
         files = self._files
         if files is None or files.format != "parquet" or len(files.paths) == 1:

@@ -72,9 +72,10 @@ def number(sql: str, kind: ColumnKind, d: Dialect) -> str:
     return d.not_nan.format(d.number.format(plain_text(sql, kind, d)))
 
 
-def mark(sql: str, kind: ColumnKind) -> str:
+def mark(sql: str, column: Column) -> str:
     """A key, or NULL where it is blank: who or what it was is not known."""
-    return f"CASE WHEN trim({sql}) <> '' THEN {sql} END" if kind in TEXT_KINDS else sql
+    blank = column.kind in TEXT_KINDS and not column.full
+    return f"CASE WHEN trim({sql}) <> '' THEN {sql} END" if blank else sql
 
 
 def outcome(sql: str, kind: ColumnKind, at_least: float | None, d: Dialect) -> str:

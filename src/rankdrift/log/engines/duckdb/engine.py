@@ -140,7 +140,7 @@ class DuckdbEngine:
 
     # -- what engines tell ---------------------------------------------------------------------
 
-    def prepare(self, used: list[str]) -> list[str]:
+    def prepare(self, used: list[str], spare: list[str]) -> list[str]:
         """See `Engine`."""
         source, columns = self.input, [self.columns[name] for name in used]
         if not isinstance(source, Files):
@@ -151,7 +151,8 @@ class DuckdbEngine:
             if source.format != "parquet":
                 return []
             paths = unglobbed(source.paths)
-            self.columns = {**self.columns, **with_statistics(self._con, paths, columns)}
+            every = [*columns, *(self.columns[name] for name in spare)]
+            self.columns = {**self.columns, **with_statistics(self._con, paths, every)}
             return check_schemas(self._con, paths, columns) if len(source.paths) > 1 else []
 
     def _check_headers(self, source: Files, columns: list[Column]) -> None:
