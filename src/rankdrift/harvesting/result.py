@@ -144,11 +144,11 @@ def _overflow(p: Planner, max_shown: int) -> str:
 
 
 def _split(p: Planner, of: splits.SplitRows) -> str:
-    sums = {name: f"sum({sql})" for name, sql in of.sums.items()}
-    shown = p.dialect.literal(of.split)
+    sums = {name: f"sum({column})" for name, column in of.sums.items()}
+    keys = {"bucket": of.bucket, "drift": of.part, "rank": of.clicked, "other": of.other}
     return (
-        row(p, SPLIT.name, **_segments(p), shown=shown, **of.given, **sums)
-        + f"\nFROM {of.source} WHERE {of.where}"
+        row(p, SPLIT.name, **_segments(p), shown=of.split, **keys, **sums)
+        + f"\nFROM {of.source}"
         + _group_by(p, *of.keys)
         + f" HAVING {sums['n']} <> 0"
     )

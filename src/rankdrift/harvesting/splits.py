@@ -4,8 +4,8 @@
 from doubles of whole numbers, so that engines agree to the last bit and any order gives the same.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import exp
 
 from rankdrift.core.rank_blocks import HALF_OCTAVES
@@ -35,13 +35,13 @@ HOUR = 3600
 RANKS = "ranks"  # every rank: its block, its logarithm, how often it is clicked
 COMPARED = "compared"  # each clicked rank of a pair over each other
 BLOCKS = "split_blocks"  # the same, summed by blocks of ranks
+GROUPS = "split_groups"  # a row of these for each group of each split
 VISITED = "visited"  # comparisons within users
 SCORED = "scored"  # the appearances whose scores are compared
 SCORES = "split_scores"  # comparisons by the differences of scores
 USUAL = "usual"  # the clicks of pairs with a click, and how many are usual at their ranks
 SEVERAL = "several_days"  # the keys of pairs that may have been clicked on several days
-ITEM_KEYS = "item_keys"  # the same without the day, numbered
-ITEMS = "items"  # which pair is of which
+ITEMS = "items"  # the same, numbered by their keys without the day
 RELEVANCE = "relevance"  # pairs by their clicks on other days
 ARM_PAIRS = "arm_pairs"  # pairs by ranker, and how deep it showed them
 ARM_CLICKS = "arm_clicks"  # their clicks
@@ -52,30 +52,33 @@ BY_ARM = "split_arms"  # clicks by rank and by how rankers differ there
 
 @dataclass(frozen=True)
 class SplitRows:
-    """Rows of the result that one group of a split gives.
+    """Rows of the result that tell of splits.
 
     Parameters
     ----------
-    split
-        One of `counts.tables.SPLITS`.
     source
         The step that they are from.
-    given
-        SQL of columns of the result, by name.
+    split
+        SQL of the name of the split, one of `counts.tables.SPLITS`.
+    part, bucket, clicked, other
+        The columns that tell rows apart, or numbers.
     sums
-        SQL of those that are summed; rows whose first is 0 are left out.
-    keys
-        What rows are summed by.
-    where
-        The condition for a row to be summed.
+        Those that are summed, by their names in the result; rows whose first is 0 are left out.
     """
 
-    split: str
     source: str
-    given: Mapping[str, str]
-    sums: Mapping[str, str]
-    keys: Sequence[str]
-    where: str = "TRUE"
+    split: str
+    part: str = "part"
+    bucket: str = "bucket"
+    clicked: str = "clicked"
+    other: str = "other"
+    sums: Mapping[str, str] = field(default_factory=lambda: {"n": "weight", "clicks": "away"})
+
+    @property
+    def keys(self) -> list[str]:
+        """What rows are summed by."""
+        columns = (self.split, self.part, self.bucket, self.clicked, self.other)
+        return [column for column in columns if column.isidentifier()]
 
 
 def steps(p: Planner, buckets: int, max_shown: int, in_parts: bool) -> list[Step]:
@@ -92,43 +95,32 @@ def steps(p: Planner, buckets: int, max_shown: int, in_parts: bool) -> list[Step
     in_parts
         Whether days are read one by one, to be counted together.
     """
-    days = _several_days(p, in_parts)
-    found = [Step(RANKS, _ranks(p), keep=True, settled=True)]
+    days, groups = _several_days(p, in_parts), list(_groups(p, in_parts))
+    found = [_kept(RANKS, _ranks(p))]
     if p.roles.user:
-        found.append(Step(VISITED, _visited(p), keep=True, settled=True, adds=True))
+        found.append(_kept(VISITED, _visited(p), adds=True))
     if p.roles.score:
-        found.append(Step(SCORED, _scored(p), keep=True, settled=True))
-        found.append(Step(SCORES, _scores(p), keep=True, settled=True, adds=True))
-    items = _items(p) if days else []
-    arms = []
-    if days and p.roles.ranker:
-        # Only what was clicked on several days is asked for; a part does not know of the others.
-        some = (
-            APPEARANCES
-            if in_parts
-            else f"{APPEARANCES} JOIN {ITEMS} ON {same_pair(p, ITEMS, APPEARANCES)}"
-        )
-        arms = [
-            Step(ARM_PAIRS, _arm_pairs(p, some), keep=True, settled=True, adds=True),
-            Step(ARM_CLICKS, _arm_clicks(p, some), keep=True, settled=True, adds=True),
-        ]
-    found += [*arms, *items] if in_parts else [*items, *arms]
+        found += [_kept(SCORED, _scored(p)), _kept(SCORES, _scores(p), adds=True)]
     if days:
-        found.append(Step(RELEVANCE, _relevance(p), keep=True, settled=True, whole=True))
-    if arms:
-        found.append(Step(ARM_HATS, _arm_hats(p), keep=True, settled=True, whole=True))
-        found.append(Step(ARMS, _arms_moved(p), keep=True, settled=True, whole=True))
-        found.append(Step(BY_ARM, _by_arm(p, buckets), keep=True, settled=True, whole=True))
-    compared = _compared(p)
-    some = f"p.m > {max_shown}" if compared.keys() == {"every"} and not p.roles.day else "TRUE"
-    found.append(
-        Step(COMPARED, _comparisons(p, compared, days, some), keep=True, settled=True, whole=True)
-    )
-    if days or len(compared) > 1:
-        found.append(
-            Step(BLOCKS, _blocks(p, list(compared), days), keep=True, settled=True, whole=True)
-        )
+        items = _items(p)
+        arms = _arms_of_rows(p, in_parts) if p.roles.ranker else []
+        # A part does not know of the items of the others.
+        found += [*arms, *items] if in_parts else [*items, *arms]
+        found.append(_kept(RELEVANCE, _relevance(p), whole=True))
+        if arms:
+            found.append(_kept(ARM_HATS, _arm_hats(p), whole=True))
+            found.append(_kept(ARMS, _arms(p), whole=True))
+            found.append(_kept(BY_ARM, _by_arm(p, buckets), whole=True))
+    some = "TRUE" if groups or p.roles.day else f"p.m > {max_shown}"
+    found.append(_kept(COMPARED, _comparisons(p, days, some), whole=True))
+    if groups:
+        found.append(_kept(BLOCKS, _blocks(p, days), whole=True))
+        found.append(Step(GROUPS, _grouped(p, groups), whole=True))
     return found
+
+
+def _kept(name: str, sql: str, adds: bool = False, whole: bool = False) -> Step:
+    return Step(name, sql, keep=True, settled=True, adds=adds, whole=whole)
 
 
 def _several_days(p: Planner, in_parts: bool) -> bool:
@@ -137,53 +129,39 @@ def _several_days(p: Planner, in_parts: bool) -> bool:
 
 
 def rows(p: Planner, in_parts: bool) -> Iterator[SplitRows]:
-    """What the result has of each split, after `steps`.
+    """What the result has of splits, after `steps`.
 
     Parameters
     ----------
     p, in_parts
         As for `steps`.
     """
-    days = _several_days(p, in_parts)
-    ends = ("clicked", "other")
-    if days:
-        keys = ("bucket", "part", *ends)
-        given = {"bucket": "bucket", "drift": "part", "rank": "clicked", "other": "other"}
-        yield SplitRows("relevance", BLOCKS, given, _sums("every"), keys, "part IS NOT NULL")
-    if p.roles.outcome:
-        yield _of_blocks("outcome", "1", "won")
-        yield _of_blocks("outcome", "0", "lost")
-    if p.roles.user:
-        yield _of_blocks("user", "1", "one_user")
-        yield _of_blocks("user", "0", "two_users")
-    if p.roles.search:
-        yield _of_blocks("neighbours", "1", "joined")
-        yield _of_blocks("neighbours", "0", "alone")
+    name = p.dialect.literal
+    if list(_groups(p, in_parts)):
+        yield SplitRows(GROUPS, "split")
     if p.roles.day:
-        keys = ("query_bucket", "parity", "clicked_octave", "other_octave")
-        names = ("bucket", "drift", "rank", "other")
+        sums = {"n": "every_weight", "clicks": "every_away"}
         yield SplitRows(
-            "queries", COMPARED, dict(zip(names, keys, strict=True)), _sums("every"), keys
-        )
+            COMPARED, name("queries"), "parity", "query_bucket", "clicked_octave", "other_octave",
+            sums,
+        )  # fmt: skip
     if p.roles.score:
-        keys = ("bucket", "part", *ends)
-        given = {"bucket": "bucket", "drift": "part", "rank": "clicked", "other": "other"}
         sums = {"n": "weight", "clicks": "away", "pairs": "value"}
-        yield SplitRows("score", SCORES, given, sums, keys)
-    if p.roles.ranker and days:
-        for i in HATS:
-            given = {"bucket": "bucket", "drift": str(i), "rank": "rank", "other": "0"}
-            sums = {"n": f"f{i} * {UNIT // FINE}"}
-            yield SplitRows("ranker", BY_ARM, given, sums, ("bucket", "rank"))
+        yield SplitRows(SCORES, name("score"), sums=sums)
+    if p.roles.ranker and _several_days(p, in_parts):
+        yield SplitRows(BY_ARM, name("ranker"), "part", "bucket", "rank", "0", {"n": "weight"})
 
 
-def _of_blocks(split: str, part: str, name: str) -> SplitRows:
-    given = {"bucket": "bucket", "drift": part, "rank": "clicked", "other": "other"}
-    return SplitRows(split, BLOCKS, given, _sums(name), ("bucket", "clicked", "other"))
-
-
-def _sums(name: str) -> dict[str, str]:
-    return {"n": f"{name}_weight", "clicks": f"{name}_away"}
+def _groups(p: Planner, in_parts: bool) -> Iterator[tuple[str, str, str]]:
+    """(split, group, which comparisons): what `split_blocks` has of each split."""
+    if _several_days(p, in_parts):
+        yield "relevance", "part", "every"
+    if p.roles.outcome:
+        yield from (("outcome", "1", "won"), ("outcome", "0", "lost"))
+    if p.roles.user:
+        yield from (("user", "1", "one_user"), ("user", "0", "two_users"))
+    if p.roles.search:
+        yield from (("neighbours", "1", "joined"), ("neighbours", "0", "alone"))
 
 
 # -- arithmetic ------------------------------------------------------------------------------------
@@ -249,7 +227,7 @@ def _compared(p: Planner) -> dict[str, str]:
     return found
 
 
-def _comparisons(p: Planner, compared: Mapping[str, str], days: bool, some: str) -> str:
+def _comparisons(p: Planner, days: bool, some: str) -> str:
     """Each clicked rank a of a pair over each other rank b of it, for some of the pairs used."""
     fields = [*(f"p.{g} AS {g}" for g in p.segments), "p.bucket AS bucket"]
     fields += ["p.m AS m", "p.c = 1 AS single", "a.rank AS clicked_rank", "b.rank AS other_rank"]
@@ -266,7 +244,7 @@ def _comparisons(p: Planner, compared: Mapping[str, str], days: bool, some: str)
             f"\nLEFT JOIN {VISITED} ON {same_pair(p, 'p', VISITED)}"
             f" AND {VISITED}.clicked = a.rank AND {VISITED}.other = b.rank"
         )
-    for name, product in compared.items():
+    for name, product in _compared(p).items():
         fields.append(f"{share(p, product, UNIT, 'p.m - 1')} AS {name}_weight")
         away = share(p, f"({product}) * (rb.lg - ra.lg)", UNIT // LEVEL, "p.m - 1")
         fields.append(f"{away} AS {name}_away")
@@ -280,14 +258,38 @@ def _comparisons(p: Planner, compared: Mapping[str, str], days: bool, some: str)
     )
 
 
-def _blocks(p: Planner, names: Sequence[str], days: bool) -> str:
+def _blocks(p: Planner, days: bool) -> str:
     keys = ", ".join([*p.segments, "bucket", *(["part"] if days else []), "clicked", "other"])
     sums = ", ".join(
         f"CAST(sum({name}_{of}) AS BIGINT) AS {name}_{of}"
-        for name in names
+        for name in _compared(p)
         for of in ("weight", "away")
     )
     return f"SELECT {keys}, {sums}\nFROM {COMPARED} GROUP BY {keys}"
+
+
+def _grouped(p: Planner, groups: Sequence[tuple[str, str, str]]) -> str:
+    """A row for each group of each split: engines that work a step out again wherever it is read
+    read the blocks once."""
+    splits, parts, names = zip(*groups, strict=True)
+
+    def chosen(values: Iterable[str]) -> str:
+        cases = " ".join(f"WHEN {i} THEN {value}" for i, value in enumerate(values))
+        return f"CASE which {cases} END"
+
+    which = " UNION ALL ".join(f"SELECT {i} AS which" for i in range(len(groups)))
+    fields = {
+        "split": chosen(map(p.dialect.literal, splits)),
+        "part": chosen(parts),
+        "weight": chosen(f"{name}_weight" for name in names),
+        "away": chosen(f"{name}_away" for name in names),
+    }
+    listed = ", ".join(f"{sql} AS {name}" for name, sql in fields.items())
+    keys = ", ".join([*p.segments, "bucket", "clicked", "other"])
+    return (
+        f"SELECT * FROM (SELECT {keys}, {listed}\n"
+        f"FROM {BLOCKS} CROSS JOIN ({which}) AS all_groups) AS grouped WHERE part IS NOT NULL"
+    )
 
 
 # -- users -----------------------------------------------------------------------------------------
@@ -430,20 +432,15 @@ def _items(p: Planner) -> list[Step]:
     the exact key decides.
     """
     names = [*p.queries, "doc", *p.segments]
-    keys, hashed = ", ".join(names), p.hash_sql(names)
+    hashed = p.hash_sql(names)
     again = f"SELECT {hashed} FROM {KNOWN} GROUP BY {hashed} HAVING count(*) > 1"
     several = f"SELECT *, {hashed} AS item_hash FROM {KNOWN}\nWHERE {hashed} IN ({again})"
-    numbered = (
-        f"SELECT item_hash, {keys}, row_number() OVER (PARTITION BY item_hash ORDER BY {keys})"
-        f" AS item\nFROM (SELECT DISTINCT item_hash, {keys} FROM {SEVERAL}) AS all_items"
-    )
-    equal = [f"{SEVERAL}.{key} IS NOT DISTINCT FROM {ITEM_KEYS}.{key}" for key in names]
-    equal.insert(0, f"{SEVERAL}.item_hash = {ITEM_KEYS}.item_hash")
-    fields = ", ".join(f"{SEVERAL}.{column}" for column in (*p.pair, "day"))
+    fields = ", ".join(f"{SEVERAL}.{column}" for column in (*p.pair, "day", "item_hash"))
+    order = ", ".join(f"{SEVERAL}.{name}" for name in names)
     items = (
-        f"SELECT {fields}, {ITEM_KEYS}.item_hash, {ITEM_KEYS}.item, c, e\n"
-        f"FROM {SEVERAL} JOIN {ITEM_KEYS} ON {' AND '.join(equal)}\n"
-        f"JOIN {USUAL} ON {same_pair(p, SEVERAL, USUAL)}"
+        f"SELECT {fields}, c, e,\n"
+        f"  dense_rank() OVER (PARTITION BY item_hash ORDER BY {order}) AS item\n"
+        f"FROM {SEVERAL} JOIN {USUAL} ON {same_pair(p, SEVERAL, USUAL)}"
     )
     pair = ", ".join(p.pair)
     usual = (
@@ -452,10 +449,9 @@ def _items(p: Planner) -> list[Step]:
         f"GROUP BY {pair} HAVING sum(c) > 0"
     )
     return [
-        Step(USUAL, usual, keep=True, settled=True, whole=True),
-        Step(SEVERAL, several, keep=True, settled=True, whole=True),
-        Step(ITEM_KEYS, numbered, whole=True),
-        Step(ITEMS, items, keep=True, settled=True, whole=True),
+        _kept(USUAL, usual, whole=True),
+        _kept(SEVERAL, several, whole=True),
+        _kept(ITEMS, items, whole=True),
     ]
 
 
@@ -464,15 +460,15 @@ def _relevance(p: Planner) -> str:
 
     The rank decides on the clicks of the day itself, which must not decide in which part a pair is.
     """
-    item, pair = ", ".join(_ITEM), ", ".join(f"{ITEMS}.{column}" for column in p.pair)
-    sums = "CAST(sum(c) AS BIGINT) AS c, CAST(sum(e) AS BIGINT) AS e"
-    day = f"SELECT {item}, day, {sums} FROM {ITEMS} GROUP BY {item}, day"
-    every = f"SELECT {item}, {sums}, count(DISTINCT day) AS days FROM {ITEMS} GROUP BY {item}"
+    item, pair = ", ".join(_ITEM), ", ".join(p.pair)
+    on_day = (
+        f"SELECT *, sum(c) OVER (PARTITION BY {item}, day) AS own,\n"
+        f"  row_number() OVER (PARTITION BY {item}, day ORDER BY {pair}) AS nth FROM {ITEMS}"
+    )
+    of_item = f"OVER (PARTITION BY {item})"
     others = (
-        f"SELECT {pair}, every.c - own.c AS c, every.e AS e, every.days AS days\n"
-        f"FROM {ITEMS} JOIN ({day}) AS own"
-        f" ON {_same_item(ITEMS, 'own')} AND {ITEMS}.day = own.day\n"
-        f"JOIN ({every}) AS every ON {_same_item(ITEMS, 'every')}"
+        f"SELECT {pair}, sum(c) {of_item} - own AS c, sum(e) {of_item} AS e,\n"
+        f"  sum(CASE WHEN nth = 1 THEN 1 ELSE 0 END) {of_item} AS days FROM ({on_day}) AS on_day"
     )
     usual = (
         f"{_double(p, f'coalesce(others.e, {USUAL}.e)')} * {_double(p, 'all_days.days - 1')}"
@@ -494,21 +490,20 @@ def _relevance(p: Planner) -> str:
 # -- rankers ---------------------------------------------------------------------------------------
 
 
-def _arm_pairs(p: Planner, source: str) -> str:
-    """Pairs by ranker: n appearances, s the sum of log2 of their ranks."""
-    pair = ", ".join(f"{APPEARANCES}.{column}" for column in p.pair)
-    return (
-        f"SELECT {pair}, ranker AS arm, count(*) AS n, CAST(sum(lg) AS BIGINT) AS s\n"
+def _arms_of_rows(p: Planner, in_parts: bool) -> list[Step]:
+    """What rows say of rankers: n appearances of a pair, the sum s of log2 of their ranks; and
+    clicks. Where the items are known, only of those of several days."""
+    source = APPEARANCES
+    if not in_parts:
+        source += f" JOIN {ITEMS} ON {same_pair(p, ITEMS, APPEARANCES)}"
+    arm = ", ".join([*(f"{APPEARANCES}.{column}" for column in p.pair), "ranker"])
+    pairs = (
+        f"SELECT {arm} AS arm, count(*) AS n, CAST(sum(lg) AS BIGINT) AS s\n"
         f"FROM {source} JOIN {RANKS} ON {RANKS}.rank = {APPEARANCES}.rank\n"
-        f"WHERE ranker IS NOT NULL GROUP BY {pair}, ranker"
+        f"WHERE ranker IS NOT NULL GROUP BY {arm}"
     )
-
-
-def _arm_clicks(p: Planner, source: str) -> str:
-    pair = ", ".join(f"{APPEARANCES}.{column}" for column in p.pair)
-    return (
-        f"SELECT {pair}, ranker AS arm, rank FROM {source} WHERE ranker IS NOT NULL AND click > 0"
-    )
+    clicks = f"SELECT {arm} AS arm, rank FROM {source} WHERE ranker IS NOT NULL AND click > 0"
+    return [_kept(ARM_PAIRS, pairs, adds=True), _kept(ARM_CLICKS, clicks, adds=True)]
 
 
 def _arm_hats(p: Planner) -> str:
@@ -542,7 +537,7 @@ def _arm_hats(p: Planner) -> str:
     return f"SELECT {item}, day, arm, {hats}\nFROM ({deep}) AS deep"
 
 
-def _arms_moved(p: Planner) -> str:
+def _arms(p: Planner) -> str:
     """Pairs by ranker, for those of which it is known how deep they showed it on other days."""
     of_pairs = ", ".join(f"{ITEMS}.{column}" for column in p.pair)
     hats = ", ".join(f"f{i}" for i in HATS)
@@ -575,11 +570,18 @@ def _by_arm(p: Planner, buckets: int) -> str:
         f"JOIN ({several}) AS several ON {same_pair(p, ARM_CLICKS, 'several')}\n"
         f"JOIN {KNOWN} ON {same_pair(p, ARM_CLICKS, KNOWN)}"
     )
+    hats = ", ".join(f"f{i}" for i in HATS)
+    sums = ", ".join(f"CAST(sum(f{i}) AS BIGINT) AS f{i}" for i in HATS)
+    bucket = f"{bucket_sql(p, buckets)} AS bucket"
+    kept = ", ".join([*p.segments, bucket, "rank", hats])
     keys = ", ".join([*p.segments, "bucket", "rank"])
-    total = ", ".join(f"CAST(sum(f{i}) AS BIGINT) AS f{i}" for i in HATS)
-    hats = (f"f{i}" for i in HATS)
-    kept = ", ".join([*p.segments, f"{bucket_sql(p, buckets)} AS bucket", "rank", *hats])
-    return (
-        f"SELECT {keys}, {total}\n"
+    summed = (
+        f"SELECT {keys}, {sums}\n"
         f"FROM (SELECT {kept} FROM ({clicks}) AS each_click) AS in_buckets GROUP BY {keys}"
+    )
+    weights = " ".join(f"WHEN {i} THEN f{i} * {UNIT // FINE}" for i in HATS)
+    parts = " UNION ALL ".join(f"SELECT {i} AS part" for i in HATS)
+    return (
+        f"SELECT {keys}, part, CASE part {weights} END AS weight\n"
+        f"FROM ({summed}) AS summed CROSS JOIN ({parts}) AS all_hats"
     )
