@@ -10,6 +10,12 @@ from rankdrift.log.sql.plan import APPEARANCES, CANDIDATES, Planner, Step
 SEARCHES = "clicked_searches"
 
 
+def several_days(p: Planner, in_parts: bool) -> bool:
+    """May what is counted together be of more days than one? Where days are read in parts, it may,
+    though one is read at a time."""
+    return bool(p.roles.day) and (in_parts or p.day is None)
+
+
 def carried(p: Planner) -> dict[str, str]:
     """What rows carry along: name -> SQL on `shown_source`."""
     roles, found = p.roles, dict[str, str]()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from rankdrift.counts.tables import QUERY_BUCKETS
-from rankdrift.harvesting import extras
+from rankdrift.harvesting import extras, ranks
 from rankdrift.log.sql import values
 from rankdrift.log.sql.plan import (
     APPEARANCES,
@@ -27,16 +27,31 @@ LONG_GAP = 3600
 CELL = "({rank} * 32 + {n}) * 32 + {c}"
 
 
-def steps(p: Planner, buckets: int, max_shown: int) -> list[Step]:
-    """From `rows_shown` to the pairs that are used, and all that the funnel needs to know."""
+def steps(p: Planner, buckets: int, max_shown: int, in_parts: bool = False) -> list[Step]:
+    """From `rows_shown` to the pairs that are used, and all that the funnel needs to know.
+
+    Parameters
+    ----------
+    p
+        Says what a pair is.
+    buckets
+        Groups that queries are split into.
+    max_shown
+        Pairs with more appearances are not listed.
+    in_parts
+        Whether days are read one by one, to be counted together.
+    """
+    # What is usual at a rank, all the log must tell.
+    rated = extras.several_days(p, in_parts) and not in_parts
     return [
         Step(TALLY, _tally(p), keep=True, adds=True),
+        ranks.step(p),
         *appearances(p, "click > 0 AND ok", more=extras.fields(p)),
         *extras.searches(p),
         Step(SEEN, _seen(), adds=True),
         Step(CELLS, cells(p, extras.sums(p), extras.appearances(p)), keep=True, adds=True),
-        Step(PAIRS, _pairs(p, max_shown), keep=True, adds=True),
-        Step(USED, _used(p, buckets), keep=True, adds=True),
+        Step(PAIRS, _pairs(p, max_shown, rated), keep=True, adds=True),
+        Step(USED, _used(p, buckets, rated), keep=True, adds=True),
         Step(LISTED, _listed(p, max_shown), whole=True),
     ]
 
@@ -181,19 +196,24 @@ def cells(p: Planner, sums: Mapping[str, str] | None = None, source: str = APPEA
     )
 
 
-def _pairs(p: Planner, max_shown: int) -> str:
-    """How often each pair was shown and clicked, at what ranks, and which way it moved."""
-    pair = ", ".join(p.pair)
+def _pairs(p: Planner, max_shown: int, rated: bool) -> str:
+    """How often each pair was shown and clicked, at what ranks, and which way it moved; `e`, if it
+    is `rated`, the clicks that are usual at its ranks."""
+    pair, source, usual = ", ".join(p.pair), of_part(p, CELLS), ""
+    if rated:
+        source += f" JOIN {ranks.RANKS} ON {ranks.RANKS}.rank = {CELLS}.rank"
+        usual = ", CAST(sum(n * rate) AS BIGINT) AS e"
     return (
-        f"SELECT {pair}, CAST(sum(n) AS BIGINT) AS m, CAST(sum(c) AS BIGINT) AS c,\n"
-        f"  min(rank) AS lowest, max(rank) AS highest, {_drift(p, max_shown)} AS drift\n"
-        f"FROM {of_part(p, CELLS)} GROUP BY {pair}"
+        f"SELECT {pair}, CAST(sum(n) AS BIGINT) AS m, CAST(sum(c) AS BIGINT) AS c{usual},\n"
+        f"  min({CELLS}.rank) AS lowest, max({CELLS}.rank) AS highest,"
+        f" {_drift(p, max_shown)} AS drift\nFROM {source} GROUP BY {pair}"
     )
 
 
-def _used(p: Planner, buckets: int) -> str:
+def _used(p: Planner, buckets: int, rated: bool) -> str:
     """Pairs that moved and were clicked, with what their keys say."""
-    of_pairs = (f"{PAIRS}.{c}" for c in [*p.pair, "m", "c", "lowest", "drift"])
+    names = [*p.pair, "m", "c", "lowest", "drift", *(["e"] if rated else [])]
+    of_pairs = (f"{PAIRS}.{name}" for name in names)
     fields = [*p.segments, f"{bucket_sql(p, buckets)} AS bucket", *of_pairs]
     if p.roles.day:
         fields += [f"{bucket_sql(p, QUERY_BUCKETS)} AS query_bucket"]
@@ -226,7 +246,8 @@ def _drift(p: Planner, max_shown: int) -> str:
     """
     if not p.roles.time:
         return "0"
-    trend = "sum(n) * sum(rank * seconds) - sum(rank * n) * sum(seconds)"
+    rank = f"{CELLS}.rank"
+    trend = f"sum(n) * sum({rank} * seconds) - sum({rank} * n) * sum(seconds)"
     long = f"CASE WHEN max(last) - min(first) >= {LONG_GAP} THEN 1 ELSE 0 END"
     return (
         f"CASE WHEN sum(n) > {max_shown} OR sum(timed) < sum(n) THEN 0"

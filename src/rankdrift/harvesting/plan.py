@@ -63,7 +63,7 @@ def harvest_plan(planner: Planner, sizes: Sizes, in_parts: bool = False) -> Plan
     return Plan(
         (
             *rows.steps(p),
-            *pairs.steps(p, sizes.buckets, sizes.max_shown),
+            *pairs.steps(p, sizes.buckets, sizes.max_shown, in_parts),
             *splits.steps(p, sizes.buckets, sizes.max_shown, in_parts),
             *result.steps(p, sizes.max_shown, in_parts),
         )

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
 
-from rankdrift.core.rank_blocks import HALF_OCTAVES
 from rankdrift.counts.tables import UNIT
 from rankdrift.harvesting import extras
 from rankdrift.harvesting.pairs import bucket_sql, of_part, same_pair
+from rankdrift.harvesting.ranks import LEVEL, RANKS, RATE, double, reached, rounded, share
 from rankdrift.log.sql.plan import (
     APPEARANCES,
     CELLS,
     KNOWN,
-    TALLY,
+    PAIRS,
     USED,
     Planner,
     Step,
@@ -24,29 +24,25 @@ from rankdrift.log.sql.plan import (
 
 MOST_COMPARED = 32
 """Of a pair with more appearances that have a score, so many are compared with each other."""
-LEVEL = 4096  # log2 of a rank is a whole number of 1/LEVEL
 FINE = 2**20  # what is a share of something is a whole number of 1/FINE
-RATE = 2**30  # and a click rate of 1/RATE
 SPREAD = 1.37  # differences of round scores, times this, keep off the powers of four
 HATS = range(7)  # of log2 of the rank, HAT apart
 HAT = 1.5
 HOUR = 3600
 
-RANKS = "ranks"  # every rank: its block, its logarithm, how often it is clicked
 COMPARED = "compared"  # each clicked rank of a pair over each other
 BLOCKS = "split_blocks"  # the same, summed by blocks of ranks
 GROUPS = "split_groups"  # a row of these for each group of each split
 VISITED = "visited"  # comparisons within users
 SCORED = "scored"  # the appearances whose scores are compared
 SCORES = "split_scores"  # comparisons by the differences of scores
-USUAL = "usual"  # the clicks of pairs with a click, and how many are usual at their ranks
+USUAL = "usual"  # the clicks of pairs, and how many are usual at their ranks
 SEVERAL = "several_days"  # the keys of pairs that may have been clicked on several days
 ITEMS = "items"  # the same, numbered by their keys without the day
 RELEVANCE = "relevance"  # pairs by their clicks on other days
 ARM_PAIRS = "arm_pairs"  # pairs by ranker, and how deep it showed them
 ARM_CLICKS = "arm_clicks"  # their clicks
-ARM_HATS = "arm_hats"  # how deep a ranker showed items on other days
-ARMS = "arms"  # pairs by ranker, with that
+ARMS = "arms"  # pairs by ranker, and how much deeper it showed them on other days
 BY_ARM = "split_arms"  # clicks by rank and by how rankers differ there
 
 
@@ -95,20 +91,19 @@ def steps(p: Planner, buckets: int, max_shown: int, in_parts: bool) -> list[Step
     in_parts
         Whether days are read one by one, to be counted together.
     """
-    days, groups = _several_days(p, in_parts), list(_groups(p, in_parts))
-    found = [_kept(RANKS, _ranks(p))]
+    days, groups = extras.several_days(p, in_parts), list(_groups(p, in_parts))
+    found = list[Step]()
     if p.roles.user:
         found.append(_kept(VISITED, _visited(p), adds=True))
     if p.roles.score:
         found += [_kept(SCORED, _scored(p)), _kept(SCORES, _scores(p), adds=True)]
     if days:
-        items = _items(p)
+        items = _items(p, in_parts)
         arms = _arms_of_rows(p, in_parts) if p.roles.ranker else []
         # A part does not know of the items of the others.
         found += [*arms, *items] if in_parts else [*items, *arms]
-        found.append(_kept(RELEVANCE, _relevance(p), whole=True))
+        found.append(_kept(RELEVANCE, _relevance(p, in_parts), whole=True))
         if arms:
-            found.append(_kept(ARM_HATS, _arm_hats(p), whole=True))
             found.append(_kept(ARMS, _arms(p), whole=True))
             found.append(_kept(BY_ARM, _by_arm(p, buckets), whole=True))
     some = "TRUE" if groups or p.roles.day else f"p.m > {max_shown}"
@@ -121,11 +116,6 @@ def steps(p: Planner, buckets: int, max_shown: int, in_parts: bool) -> list[Step
 
 def _kept(name: str, sql: str, adds: bool = False, whole: bool = False) -> Step:
     return Step(name, sql, keep=True, settled=True, adds=adds, whole=whole)
-
-
-def _several_days(p: Planner, in_parts: bool) -> bool:
-    """May what is counted be of more days than one?"""
-    return bool(p.roles.day) and (in_parts or p.day is None)
 
 
 def rows(p: Planner, in_parts: bool) -> Iterator[SplitRows]:
@@ -148,13 +138,13 @@ def rows(p: Planner, in_parts: bool) -> Iterator[SplitRows]:
     if p.roles.score:
         sums = {"n": "weight", "clicks": "away", "pairs": "value"}
         yield SplitRows(SCORES, name("score"), sums=sums)
-    if p.roles.ranker and _several_days(p, in_parts):
+    if p.roles.ranker and extras.several_days(p, in_parts):
         yield SplitRows(BY_ARM, name("ranker"), "part", "bucket", "rank", "0", {"n": "weight"})
 
 
 def _groups(p: Planner, in_parts: bool) -> Iterator[tuple[str, str, str]]:
     """(split, group, which comparisons): what `split_blocks` has of each split."""
-    if _several_days(p, in_parts):
+    if extras.several_days(p, in_parts):
         yield "relevance", "part", "every"
     if p.roles.outcome:
         yield from (("outcome", "1", "won"), ("outcome", "0", "lost"))
@@ -162,48 +152,6 @@ def _groups(p: Planner, in_parts: bool) -> Iterator[tuple[str, str, str]]:
         yield from (("user", "1", "one_user"), ("user", "0", "two_users"))
     if p.roles.search:
         yield from (("neighbours", "1", "joined"), ("neighbours", "0", "alone"))
-
-
-# -- arithmetic ------------------------------------------------------------------------------------
-
-
-def share(p: Planner, product: str, unit: int, of: str) -> str:
-    """product / of as a whole number of 1/unit, all of them whole numbers.
-
-    Doubles of whole numbers, one division, one rounding: the same on every engine, and whole
-    numbers add up to the same in any order.
-    """
-    times = "" if unit == 1 else f" * {_double(p, unit)}"
-    return _rounded(p, f"{_double(p, product)}{times} / {_double(p, of)}")
-
-
-def _rounded(p: Planner, sql: str) -> str:
-    return f"CAST(floor({sql} + {_double(p, 0.5)}) AS BIGINT)"
-
-
-def _double(p: Planner, sql: object) -> str:
-    return f"CAST({sql} AS {p.dialect.double})"
-
-
-def _case(value: str, limits: Sequence[object]) -> str:
-    """How many of the ascending limits a value has reached."""
-    cases = " ".join(f"WHEN {value} < {limit} THEN {i}" for i, limit in enumerate(limits))
-    return f"CASE {cases} ELSE {len(limits)} END"
-
-
-def _ranks(p: Planner) -> str:
-    """Of each rank: its block, the block that the octave begins with, log2, and the click rate."""
-    firsts = [first for first in HALF_OCTAVES if first <= p.rules.max_rank]
-    block = _case("fate", firsts[1:])
-    octaves = [i - (i > 0 and i % 2 == 0) for i in range(len(firsts))]
-    octave = " ".join(f"WHEN {i} THEN {first}" for i, first in enumerate(octaves))
-    logarithm = f"ln({_double(p, 'fate')}) / ln({_double(p, 2)}) * {_double(p, LEVEL)}"
-    rate = share(p, "sum(clicked)", RATE, "sum(n)")
-    return (
-        f"SELECT rank, block, CASE block {octave} END AS octave, lg, rate FROM (\n"
-        f"SELECT fate AS rank, {block} AS block, {_rounded(p, logarithm)} AS lg, {rate} AS rate\n"
-        f"FROM {TALLY} WHERE fate > 0 GROUP BY fate) AS each_rank"
-    )
 
 
 # -- comparisons of ranks of a pair ----------------------------------------------------------------
@@ -345,7 +293,7 @@ def _scored(p: Planner) -> str:
 
     def kept(first: str) -> str:
         """How many of so many first appearances are kept."""
-        place = f"{_double(p, f'{MOST_COMPARED} * ({first} - 1)')} / {_double(p, 'scored')}"
+        place = f"{double(p, f'{MOST_COMPARED} * ({first} - 1)')} / {double(p, 'scored')}"
         return f"CASE WHEN {first} > 0 THEN CAST(floor({place}) AS BIGINT) + 1 ELSE 0 END"
 
     thin = f"{kept('until')} - {kept('(until - n)')}"
@@ -385,26 +333,26 @@ def _scores(p: Planner) -> str:
         f"FROM {clicks} JOIN {SCORED} AS b ON {same_pair(p, USED, 'b')}\n"
         f"JOIN {RANKS} AS rb ON rb.rank = b.rank\nUNION ALL\n"
         f"SELECT {of_click}, ra.block AS other, 0 AS deeper, -a.c AS product, 0 AS late,"
-        f" {_double(p, 0)} AS better\nFROM {clicks}"
+        f" {double(p, 0)} AS better\nFROM {clicks}"
     )
-    size = f"abs(better) * {_double(p, SPREAD)}"
+    size = f"abs(better) * {double(p, SPREAD)}"
     # Some engines look at what a CASE does not ask for, and refuse the logarithm of 0.
-    positive = f"CASE WHEN better = 0 THEN {_double(p, 1)} ELSE {size} END"
-    power = f"floor(ln({positive}) / ln({_double(p, 4)}))"
+    positive = f"CASE WHEN better = 0 THEN {double(p, 1)} ELSE {size} END"
+    power = f"floor(ln({positive}) / ln({double(p, 4)}))"
     sized = (
         f"SELECT *, {size} AS size,"
-        f" CASE WHEN better = 0 THEN {_double(p, 0)}"
-        f" ELSE greatest({_double(p, -30)}, least({_double(p, 30)}, {power})) END AS power\n"
+        f" CASE WHEN better = 0 THEN {double(p, 0)}"
+        f" ELSE greatest({double(p, -30)}, least({double(p, 30)}, {power})) END AS power\n"
         f"FROM ({two}) AS two"
     )
     sign = "CASE WHEN better = 0 THEN 0 WHEN better < 0 THEN -1 ELSE 1 END"
-    ratio = f"least({_double(p, 16)}, size / power({_double(p, 4)}, power))"
-    value = f"{_double(p, 'product')} * {ratio} / {_double(p, 'of_all')}"
+    ratio = f"least({double(p, 16)}, size / power({double(p, 4)}, power))"
+    value = f"{double(p, 'product')} * {ratio} / {double(p, 'of_all')}"
     fields = {
         "part": f"({sign} * (CAST(power AS BIGINT) + 32) + 64) * 8 + late + 2",
         "weight": share(p, "product", UNIT // FINE, "of_all"),
         "away": share(p, "product * deeper", UNIT // FINE // LEVEL, "of_all"),
-        "value": f"{_rounded(p, value)} * {UNIT // FINE}",
+        "value": f"{rounded(p, value)} * {UNIT // FINE}",
     }
     listed = ", ".join(f"{sql} AS {name}" for name, sql in fields.items())
     keys = ", ".join([*p.segments, "bucket", "part", "clicked", "other"])
@@ -425,14 +373,14 @@ def _same_item(a: str, b: str) -> str:
     return " AND ".join(f"{a}.{column} = {b}.{column}" for column in _ITEM)
 
 
-def _items(p: Planner) -> list[Step]:
+def _items(p: Planner, in_parts: bool) -> list[Step]:
     """Items are pairs on whichever day, and whatever must be equal within one.
 
     Most are clicked on one day only. So only those are looked for whose key has a hash of another;
     the exact key decides.
     """
     names = [*p.queries, "doc", *p.segments]
-    hashed = p.hash_sql(names)
+    hashed, usual = p.hash_sql(names), USUAL if in_parts else PAIRS
     again = f"SELECT {hashed} FROM {KNOWN} GROUP BY {hashed} HAVING count(*) > 1"
     several = f"SELECT *, {hashed} AS item_hash FROM {KNOWN}\nWHERE {hashed} IN ({again})"
     fields = ", ".join(f"{SEVERAL}.{column}" for column in (*p.pair, "day", "item_hash"))
@@ -440,27 +388,24 @@ def _items(p: Planner) -> list[Step]:
     items = (
         f"SELECT {fields}, c, e,\n"
         f"  dense_rank() OVER (PARTITION BY item_hash ORDER BY {order}) AS item\n"
-        f"FROM {SEVERAL} JOIN {USUAL} ON {same_pair(p, SEVERAL, USUAL)}"
+        f"FROM {SEVERAL} JOIN {usual} ON {same_pair(p, SEVERAL, usual)} AND c > 0"
     )
-    pair = ", ".join(p.pair)
-    usual = (
-        f"SELECT {pair}, CAST(sum(c) AS BIGINT) AS c, CAST(sum(n * rate) AS BIGINT) AS e\n"
-        f"FROM {CELLS} JOIN {RANKS} ON {RANKS}.rank = {CELLS}.rank\n"
-        f"GROUP BY {pair} HAVING sum(c) > 0"
-    )
-    return [
-        _kept(USUAL, usual, whole=True),
-        _kept(SEVERAL, several, whole=True),
-        _kept(ITEMS, items, whole=True),
-    ]
+    found = [_kept(SEVERAL, several, whole=True), _kept(ITEMS, items, whole=True)]
+    if in_parts:  # what is usual at a rank is known when all of them have been read
+        pair = ", ".join(p.pair)
+        sums = "CAST(sum(c) AS BIGINT) AS c, CAST(sum(n * rate) AS BIGINT) AS e"
+        rated = f"{CELLS} JOIN {RANKS} ON {RANKS}.rank = {CELLS}.rank"
+        sql = f"SELECT {pair}, {sums}\nFROM {rated} GROUP BY {pair}"
+        found.insert(0, _kept(USUAL, sql, whole=True))
+    return found
 
 
-def _relevance(p: Planner) -> str:
+def _relevance(p: Planner, in_parts: bool) -> str:
     """How often an item was clicked on other days, beside the usual at its ranks.
 
     The rank decides on the clicks of the day itself, which must not decide in which part a pair is.
     """
-    item, pair = ", ".join(_ITEM), ", ".join(p.pair)
+    item, pair, own = ", ".join(_ITEM), ", ".join(p.pair), USUAL if in_parts else USED
     on_day = (
         f"SELECT *, sum(c) OVER (PARTITION BY {item}, day) AS own,\n"
         f"  row_number() OVER (PARTITION BY {item}, day ORDER BY {pair}) AS nth FROM {ITEMS}"
@@ -471,20 +416,21 @@ def _relevance(p: Planner) -> str:
         f"  sum(CASE WHEN nth = 1 THEN 1 ELSE 0 END) {of_item} AS days FROM ({on_day}) AS on_day"
     )
     usual = (
-        f"{_double(p, f'coalesce(others.e, {USUAL}.e)')} * {_double(p, 'all_days.days - 1')}"
-        f" / {_double(p, f'coalesce(others.days, 1) * {RATE}')}"
+        f"{double(p, f'coalesce(others.e, {own}.e)')} * {double(p, 'all_days.days - 1')}"
+        f" / {double(p, f'coalesce(others.days, 1) * {RATE}')}"
     )
-    ratio = f"{_double(p, 'coalesce(others.c, 0) + 2')} / ({usual} + {_double(p, 2)})"
-    limits = [_double(p, repr(exp((step - 0.5) / 2))) for step in range(-7, 9)]
+    ratio = f"{double(p, 'coalesce(others.c, 0) + 2')} / ({usual} + {double(p, 2)})"
+    limits = [double(p, repr(exp((step - 0.5) / 2))) for step in range(-7, 9)]
     of_pairs = ", ".join(f"{USED}.{column}" for column in p.pair)
+    joined = f" JOIN {USUAL} ON {same_pair(p, USED, USUAL)}" if in_parts else ""
     found = (
         f"SELECT {of_pairs}, {ratio} AS ratio\n"
-        f"FROM {USED} JOIN {USUAL} ON {same_pair(p, USED, USUAL)}\n"
+        f"FROM {USED}{joined}\n"
         f"LEFT JOIN ({others}) AS others ON {same_pair(p, USED, 'others')}\n"
         f"CROSS JOIN (SELECT count(DISTINCT day) AS days FROM {KNOWN}) AS all_days\n"
         "WHERE all_days.days > 1"
     )
-    return f"SELECT {', '.join(p.pair)}, {_case('ratio', limits)} AS part FROM ({found}) AS found"
+    return f"SELECT {', '.join(p.pair)}, {reached('ratio', limits)} AS part FROM ({found}) AS found"
 
 
 # -- rankers ---------------------------------------------------------------------------------------
@@ -506,68 +452,51 @@ def _arms_of_rows(p: Planner, in_parts: bool) -> list[Step]:
     return [_kept(ARM_PAIRS, pairs, adds=True), _kept(ARM_CLICKS, clicks, adds=True)]
 
 
-def _arm_hats(p: Planner) -> str:
-    """The hat functions of the mean log2 rank that a ranker gave an item on other days."""
-    item = ", ".join(_ITEM)
+def _arms(p: Planner) -> str:
+    """Pairs by ranker: how much deeper it showed the item on other days than did those that showed
+    it that day, by hat functions of the mean log2 rank, in 1/FINE."""
+    item, pair = ", ".join(_ITEM), ", ".join(p.pair)
+    of_pairs = ", ".join(f"{ITEMS}.{column}" for column in (*p.pair, *_ITEM, "day"))
     shown = (
-        f"SELECT {item}, day, arm, n, s FROM {ARM_PAIRS}"
+        f"SELECT {of_pairs}, arm, n, s FROM {ARM_PAIRS}"
         f" JOIN {ITEMS} ON {same_pair(p, ARM_PAIRS, ITEMS)}"
     )
-    sums = "CAST(sum(n) AS BIGINT) AS n, CAST(sum(s) AS BIGINT) AS s"
-    days = f"SELECT {item}, day, arm, {sums} FROM ({shown}) AS shown GROUP BY {item}, day, arm"
-    totals = f"SELECT {item}, arm, {sums} FROM ({shown}) AS shown GROUP BY {item}, arm"
+    every, own = f"OVER (PARTITION BY {item}, arm)", f"OVER (PARTITION BY {item}, arm, day)"
+    others = (
+        f"SELECT {pair}, arm, n, CAST(sum(n) {every} - sum(n) {own} AS BIGINT) AS other_n,"
+        f" CAST(sum(s) {every} - sum(s) {own} AS BIGINT) AS other_s FROM ({shown}) AS shown"
+    )
     depth = (
-        f"least({_double(p, HATS[-1] * HAT)}, {_double(p, 'every.s - own.s')}"
-        f" / {_double(p, f'(every.n - own.n) * {LEVEL}')})"
+        f"least({double(p, HATS[-1] * HAT)},"
+        f" {double(p, 'other_s')} / {double(p, f'other_n * {LEVEL}')})"
     )
-    own = ", ".join(f"own.{column}" for column in (*_ITEM, "day", "arm"))
-    deep = (
-        f"SELECT {own}, {depth} AS h FROM ({days}) AS own JOIN ({totals}) AS every"
-        f" ON {_same_item('own', 'every')} AND own.arm = every.arm WHERE every.n > own.n"
-    )
+    deep = f"SELECT *, {depth} AS h FROM ({others}) AS others WHERE other_n > 0"
     hats = ", ".join(
-        _rounded(
+        rounded(
             p,
-            f"greatest({_double(p, 0)}, {_double(p, 1)} - abs(h / {_double(p, HAT)}"
-            f" - {_double(p, i)})) * {_double(p, FINE)}",
+            f"greatest({double(p, 0)}, {double(p, 1)} - abs(h / {double(p, HAT)}"
+            f" - {double(p, i)})) * {double(p, FINE)}",
         )
         + f" AS f{i}"
         for i in HATS
     )
-    return f"SELECT {item}, day, arm, {hats}\nFROM ({deep}) AS deep"
-
-
-def _arms(p: Planner) -> str:
-    """Pairs by ranker, for those of which it is known how deep they showed it on other days."""
-    of_pairs = ", ".join(f"{ITEMS}.{column}" for column in p.pair)
-    hats = ", ".join(f"f{i}" for i in HATS)
-    return (
-        f"SELECT {of_pairs}, {ARM_PAIRS}.arm AS arm, n, {hats}\n"
-        f"FROM {ARM_PAIRS} JOIN {ITEMS} ON {same_pair(p, ARM_PAIRS, ITEMS)}\n"
-        f"JOIN {ARM_HATS} ON {_same_item(ITEMS, ARM_HATS)} AND {ITEMS}.day = {ARM_HATS}.day"
-        f" AND {ARM_PAIRS}.arm = {ARM_HATS}.arm"
+    of_pair = f"OVER (PARTITION BY {pair})"
+    means = ", ".join(f"CAST(sum(n * f{i}) {of_pair} AS BIGINT) AS t{i}" for i in HATS)
+    beside = (
+        f"SELECT *, count(*) {of_pair} AS arms, CAST(sum(n) {of_pair} AS BIGINT) AS m, {means}\n"
+        f"FROM (SELECT {pair}, arm, n, {hats} FROM ({deep}) AS deep) AS hats"
     )
+    deeper = ", ".join(f"{share(p, f'f{i} * m - t{i}', 1, 'm')} AS f{i}" for i in HATS)
+    return f"SELECT {pair}, arm, {deeper}\nFROM ({beside}) AS beside WHERE arms > 1"
 
 
 def _by_arm(p: Planner, buckets: int) -> str:
-    """Clicks by rank, weighted by how much deeper a ranker showed the item on other days than those
-    that showed it today."""
-    pair = ", ".join(p.pair)
-    means = ", ".join(f"CAST(sum(n * f{i}) AS BIGINT) AS t{i}" for i in HATS)
-    several = (
-        f"SELECT {pair}, CAST(sum(n) AS BIGINT) AS n, {means}\n"
-        f"FROM {ARMS} GROUP BY {pair} HAVING count(*) > 1"
-    )
-    deeper = ", ".join(
-        f"{share(p, f'{ARMS}.f{i} * several.n - several.t{i}', 1, 'several.n')} AS f{i}"
-        for i in HATS
-    )
+    """Clicks by rank, weighted so."""
     of_keys = "".join(f"{KNOWN}.{key} AS {key}, " for key in (*p.segments, *p.queries))
     clicks = (
-        f"SELECT {of_keys}{ARM_CLICKS}.rank AS rank, {deeper}\n"
-        f"FROM {ARM_CLICKS} JOIN {ARMS}"
-        f" ON {same_pair(p, ARM_CLICKS, ARMS)} AND {ARM_CLICKS}.arm = {ARMS}.arm\n"
-        f"JOIN ({several}) AS several ON {same_pair(p, ARM_CLICKS, 'several')}\n"
+        f"SELECT {of_keys}{ARM_CLICKS}.rank AS rank, {', '.join(f'f{i}' for i in HATS)}\n"
+        f"FROM {ARM_CLICKS} JOIN {ARMS} ON {same_pair(p, ARM_CLICKS, ARMS)}"
+        f" AND {ARM_CLICKS}.arm = {ARMS}.arm\n"
         f"JOIN {KNOWN} ON {same_pair(p, ARM_CLICKS, KNOWN)}"
     )
     hats = ", ".join(f"f{i}" for i in HATS)
