@@ -14,18 +14,14 @@ RATE = 2**30
 
 
 def step(p: Planner) -> Step:
-    """Of each rank: its block, the block that its octave begins with, `lg` its log2, and `rate`,
-    clicked rows over rows."""
-    firsts = [first for first in HALF_OCTAVES if first <= p.rules.max_rank]
-    octaves = [i - (i > 0 and i % 2 == 0) for i in range(len(firsts))]
-    octave = " ".join(f"WHEN {i} THEN {first}" for i, first in enumerate(octaves))
+    """Of each rank: its block, `lg` its log2, and `rate`, clicked rows over rows."""
+    firsts = [first for first in HALF_OCTAVES if 1 < first <= p.rules.max_rank]
     logarithm = f"ln({double(p, 'fate')}) / ln({double(p, 2)}) * {double(p, LEVEL)}"
     rate = share(p, "sum(clicked)", RATE, "sum(n)")
     sql = (
-        f"SELECT rank, block, CASE block {octave} END AS octave, lg, rate FROM (\n"
-        f"SELECT fate AS rank, {reached('fate', firsts[1:])} AS block,"
+        f"SELECT fate AS rank, {reached('fate', firsts)} AS block,"
         f" {rounded(p, logarithm)} AS lg, {rate} AS rate\n"
-        f"FROM {TALLY} WHERE fate > 0 GROUP BY fate) AS each_rank"
+        f"FROM {TALLY} WHERE fate > 0 GROUP BY fate"
     )
     return Step(RANKS, sql, keep=True, settled=True)
 

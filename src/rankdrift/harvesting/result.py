@@ -45,7 +45,7 @@ def steps(p: Planner, max_shown: int, in_parts: bool) -> list[Step]:
     in_parts
         As for `splits.steps`.
     """
-    cells = [_pairs(p), _comparisons(p, max_shown), _overflow(p, max_shown), _by_rank(p)]
+    cells = [_pairs(p), _comparisons(p), _overflow(p, max_shown), _by_rank(p)]
     cells += [_split(p, each) for each in splits.rows(p, in_parts)]
     selects = [*cells, *_totals(p), *_notes(p), *_days(p)]
     return [Step(RESULT, "\nUNION ALL\n".join(selects), keep=True, whole=True)]
@@ -107,7 +107,7 @@ def _pairs(p: Planner) -> str:
     )
 
 
-def _comparisons(p: Planner, max_shown: int) -> str:
+def _comparisons(p: Planner) -> str:
     """Much-shown pairs: "a clicked over b" weighs c_a n_b / (m - 1), in 1/UNIT."""
     selected = row(
         p,
@@ -119,7 +119,7 @@ def _comparisons(p: Planner, max_shown: int) -> str:
         other="other_rank",
         n="sum(every_weight)",
     )
-    return f"{selected}\nFROM {splits.COMPARED} WHERE m > {max_shown}" + _group_by(
+    return f"{selected}\nFROM {splits.COMPARED} WHERE single IS NOT NULL" + _group_by(
         p, "bucket", "single", "clicked_rank", "other_rank"
     )
 

@@ -4,6 +4,7 @@
 from doubles of whole numbers, so that engines agree to the last bit and any order gives the same.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
@@ -57,7 +58,7 @@ class SplitRows:
     split
         SQL of the name of the split, one of `counts.tables.SPLITS`.
     part, bucket, clicked, other
-        The columns that tell rows apart, or numbers.
+        SQL of what tells rows apart; a number or a text does not.
     sums
         Those that are summed, by their names in the result; rows whose first is 0 are left out.
     """
@@ -74,7 +75,7 @@ class SplitRows:
     def keys(self) -> list[str]:
         """What rows are summed by."""
         columns = (self.split, self.part, self.bucket, self.clicked, self.other)
-        return [column for column in columns if column.isidentifier()]
+        return [sql for sql in columns if re.match("[a-z]", sql)]
 
 
 def steps(p: Planner, buckets: int, max_shown: int, in_parts: bool) -> list[Step]:
@@ -106,8 +107,8 @@ def steps(p: Planner, buckets: int, max_shown: int, in_parts: bool) -> list[Step
         if arms:
             found.append(_kept(ARMS, _arms(p), whole=True))
             found.append(_kept(BY_ARM, _by_arm(p, buckets), whole=True))
-    some = "TRUE" if groups or p.roles.day else f"p.m > {max_shown}"
-    found.append(_kept(COMPARED, _comparisons(p, days, some), whole=True))
+    every = bool(groups or p.roles.day)
+    found.append(_kept(COMPARED, _comparisons(p, max_shown, days, every), whole=True))
     if groups:
         found.append(_kept(BLOCKS, _blocks(p, days), whole=True))
         found.append(Step(GROUPS, _grouped(p, groups), whole=True))
@@ -130,11 +131,13 @@ def rows(p: Planner, in_parts: bool) -> Iterator[SplitRows]:
     if list(_groups(p, in_parts)):
         yield SplitRows(GROUPS, "split")
     if p.roles.day:
+        # An octave's block is the first of its two halves.
+        clicked, other = (
+            f"{block} - CASE WHEN {block} > 0 AND mod({block}, 2) = 0 THEN 1 ELSE 0 END"
+            for block in ("clicked", "other")
+        )
         sums = {"n": "every_weight", "clicks": "every_away"}
-        yield SplitRows(
-            COMPARED, name("queries"), "parity", "query_bucket", "clicked_octave", "other_octave",
-            sums,
-        )  # fmt: skip
+        yield SplitRows(COMPARED, name("queries"), "parity", "query_bucket", clicked, other, sums)
     if p.roles.score:
         sums = {"n": "weight", "clicks": "away", "pairs": "value"}
         yield SplitRows(SCORES, name("score"), sums=sums)
@@ -175,15 +178,16 @@ def _compared(p: Planner) -> dict[str, str]:
     return found
 
 
-def _comparisons(p: Planner, days: bool, some: str) -> str:
-    """Each clicked rank a of a pair over each other rank b of it, for some of the pairs used."""
+def _comparisons(p: Planner, max_shown: int, days: bool, all_pairs: bool) -> str:
+    """Each clicked rank a of a pair over each other rank b of it, for all pairs used or only those
+    that are not listed; `single` is NULL for those that are."""
     fields = [*(f"p.{g} AS {g}" for g in p.segments), "p.bucket AS bucket"]
-    fields += ["p.m AS m", "p.c = 1 AS single", "a.rank AS clicked_rank", "b.rank AS other_rank"]
+    fields.append(f"CASE WHEN p.m > {max_shown} THEN p.c = 1 END AS single")
+    fields += ["a.rank AS clicked_rank", "b.rank AS other_rank"]
     fields += ["ra.block AS clicked", "rb.block AS other"]
     joins = ""
     if p.roles.day:
         fields += ["p.query_bucket AS query_bucket", "p.parity AS parity"]
-        fields += ["ra.octave AS clicked_octave", "rb.octave AS other_octave"]
     if days:
         fields.append(f"{RELEVANCE}.part AS part")
         joins += f"\nLEFT JOIN {RELEVANCE} ON {same_pair(p, 'p', RELEVANCE)}"
@@ -202,7 +206,7 @@ def _comparisons(p: Planner, days: bool, some: str) -> str:
         f"FROM {USED} AS p JOIN {CELLS} AS a ON {same_pair(p, 'p', 'a')} AND a.c > 0\n"
         f"JOIN {CELLS} AS b ON {same_pair(p, 'p', 'b')} AND a.rank <> b.rank\n"
         f"JOIN {RANKS} AS ra ON ra.rank = a.rank JOIN {RANKS} AS rb ON rb.rank = b.rank{joins}\n"
-        f"WHERE {some}"
+        f"WHERE {'TRUE' if all_pairs else f'p.m > {max_shown}'}"
     )
 
 
