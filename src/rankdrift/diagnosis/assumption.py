@@ -9,6 +9,7 @@ and `diagnose` makes it, in Python and on the command line, after those that are
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from rankdrift.core.registry import Registry
@@ -29,15 +30,53 @@ class Data:
     options: Options
     fitted: Fitted
 
+    @cached_property
+    def pooled(self) -> Counts:
+        """The counts with the segments summed away."""
+        return self.counts.pool()
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a test says against an assumption.
+
+    p_value: of the assumption; size: how far it is off at a typical rank, beyond noise, as a share;
+    noise: the standard error of the mean difference of log p that the test looks for.
+    """
+
+    p_value: float
+    size: float
+    noise: float
+
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found: words that end in a full stop, advice if something is to be done, and
-    the numbers behind, plain values by name (`p_value` is where charts look)."""
+    """What a check found.
 
-    verdict: Verdict
+    Attributes
+    ----------
+    verdict
+        What it comes to; None where `evidence` is to decide, together with that of all other
+        checks.
+    words
+        What was found, ending in a full stop; where evidence decides, if nothing is wrong.
+    alarm
+        The same if something is wrong.
+    advice
+        What to do if something is wrong.
+    wanted
+        What to do if it cannot be told.
+    numbers
+        Behind it, plain values by name. `p_value` is where charts look, and `ranks`, `difference`
+        and `error`, lists of one length, for a curve to draw.
+    """
+
+    verdict: Verdict | None
     words: str
+    alarm: str = ""
     advice: str = ""
+    wanted: str = ""
+    evidence: Evidence | None = None
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
@@ -50,9 +89,23 @@ def always(counts: Counts) -> bool:
 class Assumption:
     """Something that the estimate assumes, and how to find out whether it holds.
 
-    name: by which it is told; question: in plain words, true to a good verdict if the answer is
-    yes; needs: the columns or data, in words; check: the test and its words, which may raise
-    RankdriftError where the data do not allow it; asked_of: the counts that it is asked of at all.
+    Parameters
+    ----------
+    name
+        By which it is told.
+    question
+        In plain words; the answer is yes if all is well.
+    needs
+        The columns or data, in words.
+    check
+        The test and its words; may raise RankdriftError where the data do not allow it.
+    asked_of
+        The counts that it is asked of at all.
+    worst
+        The worst that it may make of the whole: SERIOUS; CAUTION, where what it sees may be
+        harmless; GOOD, where it touches the curve not at all and is for information.
+    wanted
+        What to do where the data do not allow it.
     """
 
     name: str
@@ -60,6 +113,8 @@ class Assumption:
     needs: str
     check: Callable[[Data], Finding]
     asked_of: Callable[[Counts], bool] = always
+    worst: Verdict = Verdict.SERIOUS
+    wanted: str = ""
 
 
 ASSUMPTIONS: Registry[Assumption] = Registry("check")
