@@ -21,7 +21,7 @@ MARKS = {
     Verdict.GOOD: ("#009E73", "circle"),
     Verdict.CAUTION: ("#E69F00", "triangle-up"),
     Verdict.SERIOUS: ("#D55E00", "cross"),
-    Verdict.UNKNOWN: ("#777777", "square"),
+    Verdict.CANNOT_TELL: ("#777777", "square"),
 }
 
 

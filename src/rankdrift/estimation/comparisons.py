@@ -91,13 +91,14 @@ def split_comparisons(counts: Counts, split: str) -> Comparisons:
     kinds, kind = np.unique(np.concatenate([key, mirror]), return_inverse=True)
     own, reverse = kind[: len(key)], kind[len(key) :]
     many, buckets = len(kinds), int(bucket.max(initial=counts.buckets - 1)) + 1
-    by_bucket = np.bincount(bucket * many + own, weight, buckets * many).reshape(buckets, many)
+    by_bucket = np.bincount(bucket * many + own, weight, buckets * many).astype(float)
     both = np.bincount(kind, np.tile(weight, 2), many)
     apart = np.bincount(own, away, many) - np.bincount(reverse, away, many)
     size = np.bincount(kind, np.tile(value, 2), many)
     rest, last = np.divmod(kinds, blocks)
     first, middle = np.divmod(rest, blocks)
     both = np.maximum(both, 1e-300)
+    by_bucket = by_bucket.reshape(buckets, many)
     return Comparisons(first, middle, last, apart / both * LOG2, size / both, by_bucket)
 
 

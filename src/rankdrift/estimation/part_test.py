@@ -91,7 +91,7 @@ def curve_test(fitted: Fitted) -> ScoreTest | None:
 def _steps(ranks: Ranks, edges: Ints) -> Floats:
     """(R, B − 1): which block a rank is in, the first apart."""
     block = np.searchsorted(edges, ranks, side="right") - 1
-    return np.eye(len(edges) - 1)[np.minimum(block, len(edges) - 2)][:, 1:]
+    return np.asarray(np.eye(len(edges) - 1)[np.minimum(block, len(edges) - 2)][:, 1:])
 
 
 def _knots(ranks: Ranks) -> Floats:

@@ -11,7 +11,7 @@ COLOURS = {
     Verdict.GOOD: "green",
     Verdict.CAUTION: "yellow",
     Verdict.SERIOUS: "bold red",
-    Verdict.UNKNOWN: "dim",
+    Verdict.CANNOT_TELL: "dim",
 }
 
 
