@@ -8,11 +8,11 @@ from rankdrift.estimation.adjusting import Correction
 from rankdrift.estimation.score_test import ScoreTest
 
 # A difference must be both beyond chance, all checks together, and large enough to matter.
-SURE = 0.001
-LIKELY = 0.01
+SURE = 0.002
+LIKELY = 0.03
 MATTERS = 0.10
-RESOLVED = 0.10
-"""The standard error of log p, at most, of a test that has looked closely enough."""
+# A bias of the curve that a test leaves open is excluded with 95%, to one side.
+EXCLUDED = 1.645
 
 
 def percent_above(log: float) -> float:
@@ -20,9 +20,9 @@ def percent_above(log: float) -> float:
     return 100 * float(np.expm1(log))
 
 
-def judge(p_value: float, size: float, noise: float, worst: Verdict = Verdict.SERIOUS) -> Verdict:
+def judge(p_value: float, size: float, reach: float, worst: Verdict = Verdict.SERIOUS) -> Verdict:
     """By how surely there is a difference, how large it is once noise is taken off, and how large
-    a one would have been seen.
+    a bias is left open.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def judge(p_value: float, size: float, noise: float, worst: Verdict = Verdict.SE
         Of no difference, all checks taken into account.
     size
         Beyond noise, as a share.
-    noise
-        The standard error of the mean difference of log p.
+    reach
+        The largest bias of log p that is left open.
     worst
         The worst that may be said.
     """
@@ -39,7 +39,7 @@ def judge(p_value: float, size: float, noise: float, worst: Verdict = Verdict.SE
         return Verdict.SERIOUS
     if p_value < LIKELY and size > MATTERS / 2:
         return Verdict.CAUTION
-    return Verdict.GOOD if noise <= RESOLVED else Verdict.CANNOT_TELL
+    return Verdict.GOOD if reach <= MATTERS else Verdict.CANNOT_TELL
 
 
 def could_see(noise: float) -> str:
@@ -47,7 +47,14 @@ def could_see(noise: float) -> str:
     return f"a mean difference of {np.expm1(2 * noise):.0%} would have shown"
 
 
-def compared(test: ScoreTest, who: str, steeper: str, flatter: str, **told: str) -> Finding:
+def reach_of(mean: float, noise: float) -> float:
+    """How large a mean difference of log p may be, after one of `mean` with error `noise`."""
+    return abs(mean) + EXCLUDED * noise
+
+
+def compared(
+    test: ScoreTest, who: str, steeper: str, flatter: str, factor: float = 1.0, **told: str
+) -> Finding:
     """What a score test found, in words.
 
     Parameters
@@ -58,6 +65,8 @@ def compared(test: ScoreTest, who: str, steeper: str, flatter: str, **told: str)
         The two parts that were compared, such as "Clicks with and without a purchase".
     steeper, flatter
         What it means if the curve of the first part falls faster, or less fast.
+    factor
+        How large a bias of the curve goes with a difference of 1.
     told
         `advice` and `wanted` of the finding.
     """
@@ -71,7 +80,7 @@ def compared(test: ScoreTest, who: str, steeper: str, flatter: str, **told: str)
         None,
         words,
         alarm=f"{who}: they differ ({chance}), by {size:.0%} at a typical rank. {meaning}",
-        evidence=Evidence(test.p_value, size, test.noise),
+        evidence=Evidence(test.p_value, size, factor * reach_of(test.mean, test.noise)),
         numbers=plain_numbers(test),
         **told,
     )
@@ -114,7 +123,7 @@ def corrected(found: Correction, how: str, **told: str) -> Finding:
         f"{how}, the curve changes by {size:.1%} ({chance}), give or take {2 * found.noise:.0%}.",
         alarm=f"{how}, the curve changes by {size:.0%} ({chance}): the plain one is {way}, because docs "
         "moved when their relevance did.",
-        evidence=Evidence(found.p_value, size, found.noise),
+        evidence=Evidence(found.p_value, size, reach_of(found.bias, found.noise)),
         numbers={
             "p_value": found.p_value,
             "bias": found.bias,

@@ -41,12 +41,13 @@ class Evidence:
     """What a test says against an assumption.
 
     p_value: of the assumption; size: how far it is off at a typical rank, beyond noise, as a share;
-    noise: the standard error of the mean difference of log p that the test looks for.
+    reach: the largest bias of log p, the mean over ranks, that the test leaves open (one-sided,
+    95%); 0 where that is not what it looks for.
     """
 
     p_value: float
     size: float
-    noise: float
+    reach: float = 0.0
 
 
 @dataclass(frozen=True)

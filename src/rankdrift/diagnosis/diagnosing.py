@@ -162,7 +162,7 @@ def _judged(assumptions: list[Assumption], findings: list[Finding]) -> Iterator[
         if found:
             told = assumption.worst == Verdict.GOOD
             p_value = found.p_value if told else next(adjusted)
-            verdict = judge(p_value, found.size, found.noise, assumption.worst)
+            verdict = judge(p_value, found.size, found.reach, assumption.worst)
         assert verdict is not None
         alarmed = verdict in (Verdict.CAUTION, Verdict.SERIOUS)
         yield Check(
@@ -170,5 +170,5 @@ def _judged(assumptions: list[Assumption], findings: list[Finding]) -> Iterator[
             verdict,
             finding.alarm if alarmed and finding.alarm else finding.words,
             finding.advice if alarmed else finding.wanted if verdict == Verdict.CANNOT_TELL else "",
-            finding.numbers,
+            {**finding.numbers, **({"reach": found.reach} if found else {})},
         )

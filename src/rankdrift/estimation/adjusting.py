@@ -19,12 +19,12 @@ much steeper or flatter than plain the curve is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from rankdrift.core.errors import BadOption, NotIdentified
+from rankdrift.core.errors import NotIdentified
 from rankdrift.core.rank_blocks import HALF_OCTAVES
 from rankdrift.core.registry import Registry
 from rankdrift.core.types import Floats, Ranks
@@ -33,7 +33,7 @@ from rankdrift.estimation.comparisons import MIDDLE, TIMES, Comparisons, split_c
 from rankdrift.estimation.covariance import bucket_influence, jackknife_root
 from rankdrift.estimation.curves import hats
 from rankdrift.estimation.fitting import Fitted
-from rankdrift.estimation.score_test import KNOTS, Logistic, fit_logistic
+from rankdrift.estimation.score_test import KNOTS, fit_logistic, tested
 
 FACTOR, BASE = 1.37, 4.0
 """How the harvest codes sizes of differences of scores: see `rankdrift.counts.tables.Splits`."""
@@ -96,21 +96,9 @@ def by_score(counts: Counts, plain: Fitted, reference: int) -> Correction:
     onto = onto - onto[int(np.searchsorted(ranks, reference))]
     change = with_.phi[:free] - without.phi
     moved = with_.influence(rows)[:, :free] - without.influence(rows)
-    return Correction(
-        ranks, onto @ change, moved @ onto.T, _score_matters(with_, rows, free), rows.clicks
-    )
-
-
-def _score_matters(fit: Logistic, rows: Comparisons, place: int) -> float:
-    """p of the score's coefficient being 0."""
-    from scipy.special import stdtr
-
-    own = fit.influence(rows)[:, place]
-    touched = own != 0
-    error = float(np.sqrt((jackknife_root(own[touched, None]) ** 2).sum()))
-    if not error > 0:
-        return 1.0
-    return float(2 * stdtr(int(touched.sum()) - 1, -abs(fit.phi[place]) / error))
+    by_time = fit_logistic(rows, np.concatenate([curve, reasons[:, 1:]], axis=1), offset)
+    matters = tested(rows, by_time, reasons[:, :1])
+    return Correction(ranks, onto @ change, moved @ onto.T, matters.p_value, rows.clicks)
 
 
 def score_and_time(rows: Comparisons) -> Floats:

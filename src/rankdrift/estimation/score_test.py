@@ -140,10 +140,10 @@ def score_test(rows: Comparisons, x: Floats, also: Floats | None = None) -> Scor
     fit = fit_logistic(rows, design)
     a, b = scale.of[rows.clicked], scale.of[rows.other]
     x = x - np.average(x, weights=rows.weight)
-    straight = _test(rows, fit, (x * -rows.away)[:, None])
+    straight = tested(rows, fit, (x * -rows.away)[:, None])
     knots = [k for k in KNOTS if k < scale.last[-1]]
     shapes = hats(scale.centre, np.log(np.array([*knots, max(scale.last[-1], 2)], float)))[:, 1:]
-    shaped = _test(rows, fit, x[:, None] * (shapes[a] - shapes[b]))
+    shaped = tested(rows, fit, x[:, None] * (shapes[a] - shapes[b]))
     edges = np.append(scale.first, scale.last[-1] + 1)
     return summarised(straight, [shaped], [shapes], scale.first, edges, rows.clicks, scale.centre)
 
@@ -216,7 +216,7 @@ class Tested:
     covariance: Floats
 
 
-def _test(rows: Comparisons, fit: Logistic, columns: Floats) -> Tested:
+def tested(rows: Comparisons, fit: Logistic, columns: Floats) -> Tested:
     """The score test of `columns` (C, K) on top of a fit."""
     by_bucket = adjusted_scores(rows, fit, columns)
     by_bucket = by_bucket[rows.by_bucket.any(axis=1)]

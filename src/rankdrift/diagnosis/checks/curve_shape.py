@@ -21,7 +21,7 @@ def check(data: Data) -> Finding:
         advice="Use --curve auto, or more knots.",
         wanted="Add days.",
         # A curve that is smoother than the data can tell is no fault: noise is not held against it.
-        evidence=Evidence(test.p_value, test.beyond_noise, 0.0),
+        evidence=Evidence(test.p_value, test.beyond_noise),
         numbers={**plain_numbers(test), "noise": noise},
     )
 

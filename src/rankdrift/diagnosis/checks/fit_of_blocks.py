@@ -36,7 +36,7 @@ def check(data: Data) -> Finding:
         alarm=f"Wins between blocks of ranks do not fit the model ({chance}){where}",
         advice="No curve fits such wins: users are not one kind, or clicks are not about rank alone. "
         "Split by segment, or filter more (--same, --where).",
-        evidence=Evidence(numbers["p_value"], numbers["beyond_noise"], 0.0),
+        evidence=Evidence(numbers["p_value"], numbers["beyond_noise"]),
         numbers=numbers,
     )
 

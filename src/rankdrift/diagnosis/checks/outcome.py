@@ -16,6 +16,8 @@ def check(data: Data) -> Finding:
     rows = split_comparisons(data.pooled, "outcome")
     if not len(rows):
         raise NotIdentified("the log has no column for what came after a click.")
+    # If clicks with the outcome are right, all clicks are off by what the others make of them.
+    others = float(rows.weight[rows.group == 0].sum()) / rows.clicks
     return compared(
         score_test(rows, rows.group.astype(float)),
         "Clicks with and without the outcome",
@@ -25,6 +27,7 @@ def check(data: Data) -> Finding:
         "curve is too steep for good docs.",
         advice="Adjust for why docs moved (estimate --adjust score, with --score in the harvest), or "
         "randomise a share of searches.",
+        factor=others,
         wanted=WANTED,
     )
 

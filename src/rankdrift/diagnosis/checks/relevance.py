@@ -29,6 +29,8 @@ def check(data: Data) -> Finding:
         "the page by good docs. One curve does not fit all docs.",
         advice="Weights of clicks are then wrong in the mean. Test with a purchase column "
         "(--outcome), and randomise a share of searches to know the size.",
+        # From the least to the most relevant docs is about three times the spread.
+        factor=3.0,
         wanted=WANTED,
     )
 

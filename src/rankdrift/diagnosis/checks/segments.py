@@ -16,6 +16,7 @@ from rankdrift.diagnosis.agreement import (
     MATTERS,
     SURE,
     could_see,
+    reach_of,
     percent_above,
     plain_numbers,
 )
@@ -41,7 +42,7 @@ def check(data: Data) -> Finding:
         f"{test.beyond_noise:.0%} at a typical rank.",
         advice=f"Give each its own curve: --by {by}.",
         wanted="Add days, or use fewer segments.",
-        evidence=Evidence(test.p_value, test.beyond_noise, test.noise),
+        evidence=Evidence(test.p_value, test.beyond_noise, reach_of(test.mean, test.noise)),
         numbers=plain_numbers(test),
     )
 
