@@ -26,6 +26,8 @@ class Tally:
     the pairs that are in comparisons.
     impressions, clicks: {(segment, rank): rows}.
     dropped: {reason: [rows, clicks]}; used: [rows, clicks, pairs]; notes: {name: rows}.
+    clicked_pairs: [(queries, doc, same, segment, day), rows shown] of each pair with a click, without
+    searches that show the doc twice; searches: {(day, search): docs clicked}.
     """
 
     rows: int = 0
@@ -41,6 +43,8 @@ class Tally:
     used: list = field(default_factory=lambda: [0, 0, 0])
     notes: Counter = field(default_factory=Counter)
     days: set = field(default_factory=set)
+    clicked_pairs: list = field(default_factory=list)
+    searches: Counter = field(default_factory=Counter)
 
     def drop(self, reason, rows, clicks):
         if rows or clicks:
@@ -85,6 +89,32 @@ def read_click(value):
         return 0, False
     number, bad = read_whole(value)
     return (None, True) if number is not None and number < 0 else (number, bad)
+
+
+def read_number(value):
+    """A finite number, or None."""
+    try:
+        number = float(value.strip(" ") if isinstance(value, str) else value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def named(value):
+    """Who or which it was, or None if it is blank."""
+    return None if blank(value) else key(value)
+
+
+def came(value, at_least=None):
+    """Whether something came of a click."""
+    if isinstance(value, bool | datetime.date | None):
+        return bool(value)
+    if at_least is None and isinstance(value, str):
+        text = value.strip(" ").lower()
+        if text in {"true", "t", "yes", "y"} or re.match(r"\d{4}-\d\d-\d\d", text):
+            return True
+    number = read_number(value)
+    return number is not None and (number > 0 if at_least is None else number >= at_least)
 
 
 def read_day(value, time_zone=None):
@@ -200,6 +230,11 @@ def tally(
     max_shown=8,
     click_is_time=False,
     outside=(),
+    score=None,
+    ranker=None,
+    user=None,
+    outcome=None,
+    outcome_at_least=None,
 ):
     """Count a long log. `where` is a function of a row; `click_is_time` says that the click is
     the time of it, so that none means no click; `outside` has (reason, rows, clicks) of what is
@@ -245,6 +280,10 @@ def tally(
                 "bad_click": bad_click,
                 # A row of a list log knows by itself that its doc was listed twice.
                 "twice": row.get("rd_twice", False),
+                "score": read_number(row[score]) if score else None,
+                "ranker": named(row[ranker]) if ranker else None,
+                "user": named(row[user]) if user else None,
+                "outcome": bool(outcome and clicks and came(row[outcome], outcome_at_least)),
             }
         )
     if dedupe:
@@ -268,6 +307,7 @@ def tally(
         if row["click"]:
             found.clicks[row["segment"], row["rank"]] += 1
             found.drop("repeat_click", 0, row["click"] - 1)
+            found.searches[row["day"], row["search"]] += 1
             if day:
                 found.days.add(row["day"])
 
@@ -276,9 +316,12 @@ def tally(
         by_pair[tuple(row[part] for part in ("queries", "doc", "same", "segment", "day"))].append(
             row
         )
-    for (queries, _, _, of_segment, _), shown in by_pair.items():
+    for pair, shown in by_pair.items():
+        queries, _, _, of_segment, _ = pair
         if search and any(row["click"] for row in shown):
             shown = _once_a_search(shown, found)
+        if any(row["click"] for row in shown):
+            found.clicked_pairs.append((pair, shown))
         ranks = {row["rank"] for row in shown}
         clicked = [row["rank"] for row in shown if row["click"]]
         if not clicked:

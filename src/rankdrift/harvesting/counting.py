@@ -146,7 +146,7 @@ def _count_by_day(
             progress.piece(done / rows, (done + day.rows) / rows)
         source, prune = days.part(day)
         part = planner.but(source=source, prune=prune, day=day.day, pairs_before=pairs)
-        engine.run_part(harvest_plan(part, sizes), first, progress)
+        engine.run_part(harvest_plan(part, sizes, several_days=True), first, progress)
         first = False
         [(pairs, waiting)] = engine.query(
             f"SELECT pairs, pairs + cells FROM (SELECT count(*) AS pairs FROM {SCHEMA}.{KNOWN}),"

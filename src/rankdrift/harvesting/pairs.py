@@ -1,5 +1,9 @@
 """From rows shown to pairs: the few that moved between ranks and got a click."""
 
+from collections.abc import Mapping
+
+from rankdrift.counts.tables import QUERY_BUCKETS
+from rankdrift.harvesting import extras
 from rankdrift.log.sql import values
 from rankdrift.log.sql.plan import (
     APPEARANCES,
@@ -27,11 +31,12 @@ def steps(p: Planner, buckets: int, max_shown: int) -> list[Step]:
     """From `rows_shown` to the pairs that are used, and all that the funnel needs to know."""
     return [
         Step(TALLY, _tally(p), keep=True, adds=True),
-        *appearances(p, "click > 0 AND ok"),
+        *appearances(p, "click > 0 AND ok", more=extras.fields(p)),
+        *extras.searches(p),
         Step(SEEN, _seen(), adds=True),
-        Step(CELLS, cells(p), keep=True, adds=True),
-        Step(PAIRS, _pairs(p, max_shown), keep=True, whole=True),
-        Step(USED, _used(p, buckets), keep=True, whole=True),
+        Step(CELLS, cells(p, extras.sums(p), extras.appearances(p)), keep=True, adds=True),
+        Step(PAIRS, _pairs(p, max_shown), keep=True, adds=True),
+        Step(USED, _used(p, buckets), keep=True, adds=True),
         Step(LISTED, _listed(p, max_shown), whole=True),
     ]
 
@@ -60,7 +65,9 @@ def _tally(p: Planner) -> str:
     )
 
 
-def appearances(p: Planner, which: str, also: str = "TRUE") -> list[Step]:
+def appearances(
+    p: Planner, which: str, also: str = "TRUE", more: Mapping[str, str] | None = None
+) -> list[Step]:
     """Steps to `appearances`, one row per time that a pair was shown. A doc twice in one search is
     left out.
 
@@ -72,11 +79,13 @@ def appearances(p: Planner, which: str, also: str = "TRUE") -> list[Step]:
         If so, only those with a row for which this holds.
     also
         Of their rows, only those for which this holds too.
+    more
+        What else to keep of numbered pairs' rows: name -> SQL on a row `r`.
     """
     if p.numbered:
         found = [
             Step(KNOWN, _known(p, which), keep=True, once=not p.dialect.distributed, adds=True),
-            Step(CANDIDATES, _candidates(p, also), keep=True),
+            Step(CANDIDATES, _candidates(p, also, more or {}), keep=True),
         ]
     else:
         select = f"SELECT {_fields(p, '', '')}\nFROM {ROWS_SHOWN} WHERE ok AND {also}"
@@ -114,21 +123,26 @@ def _known(p: Planner, which: str) -> str:
     )
 
 
-def _candidates(p: Planner, also: str) -> str:
+def _candidates(p: Planner, also: str, more: Mapping[str, str]) -> str:
     """The rows of known pairs. NULLs are equal."""
     equal = [f"r.{key} IS NOT DISTINCT FROM {KNOWN}.{key}" for key in p.keys]
     found = ""
     if p.dialect.distributed:
         equal.insert(0, f"r.h = {KNOWN}.h")
         found = f" AND h IN (SELECT h FROM {KNOWN})"
-    known = KNOWN
-    if p.pairs_before:
-        known = f"(SELECT * FROM {KNOWN} WHERE pair > {p.pairs_before}) AS {KNOWN}"
+    extra = "".join(f", {sql} AS {name}" for name, sql in more.items())
     return (
-        f"SELECT {_fields(p, f'{KNOWN}.', 'r.')}\n"
+        f"SELECT {_fields(p, f'{KNOWN}.', 'r.')}{extra}\n"
         f"FROM (SELECT * FROM {ROWS_SHOWN} WHERE ok AND {also}{found}) AS r\n"
-        f"JOIN {known} ON {' AND '.join(equal)}"
+        f"JOIN {of_part(p, KNOWN)} ON {' AND '.join(equal)}"
     )
+
+
+def of_part(p: Planner, table: str) -> str:
+    """The FROM item for what was added to a table in this part of the log."""
+    if not p.pairs_before:
+        return table
+    return f"(SELECT * FROM {table} WHERE pair > {p.pairs_before}) AS {table}"
 
 
 def _seen() -> str:
@@ -143,36 +157,52 @@ def _fields(p: Planner, pair: str, row: str) -> str:
     return f"{named}, CASE WHEN {row}click > 0 THEN 1 ELSE 0 END AS click"
 
 
-def cells(p: Planner) -> str:
-    """Appearances n and clicks c of each pair by rank, and what times they were at."""
+def cells(p: Planner, sums: Mapping[str, str] | None = None, source: str = APPEARANCES) -> str:
+    """Appearances n and clicks c of each pair by rank, and what times they were at.
+
+    Parameters
+    ----------
+    p
+        Says what a pair is.
+    sums
+        What else to sum: name -> SQL.
+    source
+        The FROM item that has it.
+    """
     pair = ", ".join(p.pair)
     times = (
         ",\n  count(seconds) AS timed, sum(seconds) AS seconds,"
         " min(seconds) AS first, max(seconds) AS last"
     )
+    more = "".join(f",\n  {sql} AS {name}" for name, sql in (sums or {}).items())
     return (
         f"SELECT {pair}, rank, count(*) AS n, CAST(sum(click) AS BIGINT) AS c"
-        f"{times if p.roles.time else ''}\nFROM {APPEARANCES} GROUP BY {pair}, rank"
+        f"{times if p.roles.time else ''}{more}\nFROM {source} GROUP BY {pair}, rank"
     )
 
 
 def _pairs(p: Planner, max_shown: int) -> str:
     """How often each pair was shown and clicked, at what ranks, and which way it moved."""
     pair = ", ".join(p.pair)
+    scored = ", CAST(sum(scored) AS BIGINT) AS scored" if p.roles.score else ""
     return (
-        f"SELECT {pair}, CAST(sum(n) AS BIGINT) AS m, CAST(sum(c) AS BIGINT) AS c,\n"
+        f"SELECT {pair}, CAST(sum(n) AS BIGINT) AS m, CAST(sum(c) AS BIGINT) AS c{scored},\n"
         f"  min(rank) AS lowest, max(rank) AS highest, {_drift(p, max_shown)} AS drift\n"
-        f"FROM {CELLS} GROUP BY {pair}"
+        f"FROM {of_part(p, CELLS)} GROUP BY {pair}"
     )
 
 
 def _used(p: Planner, buckets: int) -> str:
     """Pairs that moved and were clicked, with what their keys say."""
-    of_pairs = (f"{PAIRS}.{c}" for c in [*p.pair, "m", "c", "lowest", "drift"])
-    fields = ", ".join([*p.segments, f"{bucket_sql(p, buckets)} AS bucket", *of_pairs])
+    scored = ["scored"] if p.roles.score else []
+    of_pairs = (f"{PAIRS}.{c}" for c in [*p.pair, "m", "c", "lowest", "drift", *scored])
+    fields = [*p.segments, f"{bucket_sql(p, buckets)} AS bucket", *of_pairs]
+    if p.roles.day:
+        fields += [f"{bucket_sql(p, QUERY_BUCKETS)} AS query_bucket"]
+        fields += ["mod(CAST(extract(day FROM day) AS BIGINT), 2) AS parity"]
     return (
-        f"SELECT {fields}\n"
-        f"FROM {PAIRS} JOIN {KNOWN} ON {same_pair(p, PAIRS, KNOWN)}\n"
+        f"SELECT {', '.join(fields)}\n"
+        f"FROM {of_part(p, PAIRS)} JOIN {of_part(p, KNOWN)} ON {same_pair(p, PAIRS, KNOWN)}\n"
         f"WHERE {PAIRS}.c > 0 AND {PAIRS}.lowest < {PAIRS}.highest"
     )
 

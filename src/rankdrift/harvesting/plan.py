@@ -6,14 +6,15 @@ key has a hash of a clicked one; the exact key decides, so that a collision cann
 
     log/sql/rows.py       the source -> rows_shown: one row per result shown, and what becomes of it
     harvesting/pairs.py   rows_shown -> pairs: appearances of pairs that moved and were clicked
-    harvesting/result.py  pairs -> result: the table of counts, funnel included
+    harvesting/splits.py  pairs -> comparisons of two appearances, split by how they differ
+    harvesting/result.py  all of it -> result: the table of counts, funnel included
 """
 
 from dataclasses import dataclass
 
 from rankdrift.core.errors import BadOption
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN
-from rankdrift.harvesting import pairs, result
+from rankdrift.harvesting import extras, pairs, result, splits
 from rankdrift.log.sql import rows
 from rankdrift.log.sql.plan import Plan, Planner
 
@@ -46,12 +47,26 @@ class Sizes:
             )
 
 
-def harvest_plan(planner: Planner, sizes: Sizes) -> Plan:
-    """All the steps of the harvest of the log, or part of a log, that `planner` writes for."""
+def harvest_plan(planner: Planner, sizes: Sizes, several_days: bool | None = None) -> Plan:
+    """All the steps of the harvest of the log, or part of a log, that `planner` writes for.
+
+    Parameters
+    ----------
+    planner
+        Says what is read, and how.
+    sizes
+        How far to go into detail.
+    several_days
+        Whether what is counted together may be of more days than one; by default, if `planner`
+        reads more than one.
+    """
+    several = planner.day is None if several_days is None else several_days
+    p = planner.but(carry=extras.carried(planner))
     return Plan(
         (
-            *rows.steps(planner),
-            *pairs.steps(planner, sizes.buckets, sizes.max_shown),
-            *result.steps(planner, sizes.max_shown),
+            *rows.steps(p),
+            *pairs.steps(p, sizes.buckets, sizes.max_shown),
+            *splits.steps(p, sizes.buckets, several),
+            *result.steps(p, sizes.max_shown, several),
         )
     )

@@ -9,9 +9,11 @@ from rankdrift.counts.schema import (
     PAIR,
     RANK_PAIR,
     SEGMENT,
+    SPLIT,
     TYPES,
 )
 from rankdrift.counts.tables import UNIT
+from rankdrift.harvesting import splits
 from rankdrift.harvesting.pairs import same_pair
 from rankdrift.log.sql.plan import (
     CELLS,
@@ -32,9 +34,20 @@ DAY, META, TOTAL = OF_PLAN
 """Kinds of rows: the days, what the counts are of, and rows and clicks at each stage."""
 
 
-def steps(p: Planner, max_shown: int) -> list[Step]:
-    """The one step that makes the table."""
+def steps(p: Planner, max_shown: int, several_days: bool) -> list[Step]:
+    """The one step that makes the table.
+
+    Parameters
+    ----------
+    p
+        Knows the segments.
+    max_shown
+        Pairs with more appearances are kept as weighted comparisons of two ranks.
+    several_days
+        As for `splits.steps`.
+    """
     cells = [_pairs(p), _comparisons(p, max_shown), _overflow(p, max_shown), _by_rank(p)]
+    cells += [_split(p, each) for each in splits.rows(p, several_days)]
     selects = [*cells, *_totals(p), *_notes(p), *_days(p)]
     return [Step(RESULT, "\nUNION ALL\n".join(selects), keep=True, whole=True)]
 
@@ -97,13 +110,6 @@ def _pairs(p: Planner) -> str:
 
 def _comparisons(p: Planner, max_shown: int) -> str:
     """Much-shown pairs: "a clicked over b" weighs c_a n_b / (m - 1), in 1/UNIT."""
-    double = p.dialect.double
-    # Doubles of whole numbers, one division, one rounding: the same on every engine, and whole
-    # numbers add up to the same in any order.
-    weight = (
-        f"floor(CAST(a.c * b.n AS {double}) * CAST({UNIT} AS {double})"
-        f" / CAST(p.m - 1 AS {double}) + CAST(0.5 AS {double}))"
-    )
     single = "p.c = 1"
     selected = row(
         p,
@@ -113,7 +119,7 @@ def _comparisons(p: Planner, max_shown: int) -> str:
         single=single,
         rank="a.rank",
         other="b.rank",
-        n=f"sum(CAST({weight} AS BIGINT))",
+        n=f"sum({splits.share(p, 'a.c * b.n', UNIT, 'p.m - 1')})",
     )
     return (
         f"{selected}\nFROM {USED} AS p JOIN {CELLS} AS a ON {same_pair(p, 'p', 'a')} AND a.c > 0\n"
@@ -139,6 +145,17 @@ def _overflow(p: Planner, max_shown: int) -> str:
     return (
         f"{selected}\nFROM {USED} AS p JOIN {CELLS} AS a ON {same_pair(p, 'p', 'a')}\n"
         f"WHERE p.m > {max_shown}" + _group_by(p, single, "a.rank", prefix="p.")
+    )
+
+
+def _split(p: Planner, of: splits.SplitRows) -> str:
+    sums = {name: f"sum({sql})" for name, sql in of.sums.items()}
+    shown = p.dialect.literal(of.split)
+    return (
+        row(p, SPLIT.name, **_segments(p), shown=shown, **of.given, **sums)
+        + f"\nFROM {of.source} WHERE {of.where}"
+        + _group_by(p, *of.keys)
+        + f" HAVING {sums['n']} <> 0"
     )
 
 

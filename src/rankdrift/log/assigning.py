@@ -3,7 +3,17 @@
 from collections.abc import Mapping
 
 from rankdrift.core.errors import BadOption, MissingColumns, did_you_mean
-from rankdrift.log.columns import SYNONYMS, Column, Roles, guess, listed, resolve
+from rankdrift.log.columns import (
+    DWELL,
+    EXTRAS,
+    SYNONYMS,
+    TEXT_KINDS,
+    Column,
+    Roles,
+    guess,
+    listed,
+    resolve,
+)
 from rankdrift.log.layouts import LAYOUTS, Layout, find_layout, recognise
 
 
@@ -11,6 +21,7 @@ def assign(
     columns: Mapping[str, Column],
     given: Mapping[str, str | tuple[str, ...] | None],
     wanted: str | None = None,
+    at_least: bool = False,
 ) -> tuple[Layout, Roles, dict[str, str]]:
     """The layout of a log, the roles of its columns, and which of them were guessed.
 
@@ -22,6 +33,8 @@ def assign(
         The column or columns that were named for each role; "" says that there is none.
     wanted
         The name of the layout; "auto", like None, takes the one that the columns speak for.
+    at_least
+        Whether an outcome is one only from a number on.
 
     Returns
     -------
@@ -30,7 +43,8 @@ def assign(
     Raises
     ------
     BadOption
-        There is no such layout, or it does not have one of the roles named.
+        There is no such layout, it does not have one of the roles named, or a column cannot be what
+        it was named for.
     MissingColumns
         A column that was named is not there, or one that is needed was not found.
     """
@@ -66,7 +80,45 @@ def assign(
     missing = [role for role in layout.needed if role not in named]
     if missing:
         raise MissingColumns(_explain_missing(missing, columns, layout))
+    for role in EXTRAS:  # the last, so that they take no column from the others
+        if role in named:
+            _refuse_unfit(role, columns[named[role][0]], layout, at_least)
+        elif role not in none and (found := _guess_extra(role, columns, taken, layout, at_least)):
+            guessed[role] = found
+            named[role] = (found,)
+            taken.add(found)
     return layout, Roles.of(named), guessed
+
+
+def _guess_extra(
+    role: str, columns: Mapping[str, Column], taken: set[str], layout: Layout, at_least: bool
+) -> str | None:
+    """A column that nobody named must not spoil anything, so its kind must speak for it too."""
+    kinds = layout.takes(role, at_least)
+    if role == "score" or (role == "outcome" and layout.row_is_search):
+        kinds = tuple(kind for kind in kinds if kind not in TEXT_KINDS)
+    words = {"outcome": (*DWELL, *SYNONYMS["outcome"])} if at_least else {}
+    return guess(role, columns.values(), taken, words, kinds)
+
+
+def _refuse_unfit(role: str, column: Column, layout: Layout, at_least: bool) -> None:
+    if column.kind in layout.takes(role, at_least):
+        return
+    if layout.row_is_search and role == "outcome" and at_least:
+        raise BadOption(
+            f"outcome_at_least is for a number, but in a log of layout {layout.name} the outcome "
+            f"is a list of docs. Leave it out, and list in {column.name!r} the docs that had it."
+        )
+    asked = {
+        "score": "a list with a number for each doc shown" if layout.row_is_search else "a number",
+        "outcome": "a list of docs" if layout.row_is_search
+        else "a number, which outcome_at_least asks for" if at_least
+        else "a flag, a number or a time",
+    }.get(role, "one value")  # fmt: skip
+    raise BadOption(
+        f"{column.name!r} cannot be the {role} of a log of layout {layout.name}: it is of kind "
+        f'{column.kind}, not {asked}. Name another column with --{role}, or "" for none.'
+    )
 
 
 def _refuse_roles_of_others(layout: Layout, named: Mapping[str, tuple[str, ...]]) -> None:

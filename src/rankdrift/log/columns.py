@@ -1,6 +1,6 @@
 """The columns of a log: what kinds there are, which part each plays, and the names people use."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -74,15 +74,13 @@ class Roles:
             chosen[role] = several if role in SEVERAL else several[0]
         return cls(**chosen)  # type: ignore[arg-type]  # the keys are fields, by how many they take
 
-    def used(self) -> list[str]:
-        """Every column name in use, each once."""
-        single = [self.doc, self.rank, self.click, self.shown, self.clicked, self.event]
-        single += [self.day, self.time, self.search, self.page]
-        names = [*self.query, *(name for name in single if name), *self.same, *self.segment]
-        names += [name for role in EXTRAS if (name := getattr(self, role))]
-        return list(dict.fromkeys(names))
+    def used(self, without: Container[str] = ()) -> list[str]:
+        """Every column name in use, each once; not those of the roles `without`."""
+        found = (value for role, value in self.to_dict().items() if role not in without)
+        lists = (value if isinstance(value, list) else [value] for value in found)
+        return list(dict.fromkeys(name for names in lists for name in names))
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, str | list[str]]:
         """Role -> column or list of columns, as plain values; roles without any are left out."""
         found = {key: value for key, value in vars(self).items() if value}
         return {key: list(v) if isinstance(v, tuple) else v for key, v in found.items()}
@@ -164,6 +162,7 @@ def guess(
     columns: Iterable[Column],
     taken: Iterable[str] = (),
     synonyms: Mapping[str, Sequence[str]] | None = None,
+    kinds: Iterable[ColumnKind] | None = None,
 ) -> str | None:
     """The column whose name is the best-known word for a role, if there is one.
 
@@ -177,12 +176,14 @@ def guess(
         Names of columns that play another part already.
     synonyms
         Words for some roles instead of those in `SYNONYMS`.
+    kinds
+        Those that the column may have, where the role alone does not tell.
     """
     used = set(taken)
     by_name = {plain(c.name): c for c in reversed(list(columns)) if c.name not in used}
     for word in {**SYNONYMS, **(synonyms or {})}[role]:
         column = by_name.get(plain(word))
-        if column and _fits(role, column):
+        if column and (_fits(role, column) if kinds is None else column.kind in kinds):
             return column.name
     return None
 

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 
 from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.core.registry import Registry
-from rankdrift.log.columns import SYNONYMS, Column, ColumnKind, guess
+from rankdrift.log.columns import (
+    KINDS,
+    NESTED_KINDS,
+    SYNONYMS,
+    TIME_KINDS,
+    Column,
+    ColumnKind,
+    guess,
+)
 from rankdrift.log.sql import values
 from rankdrift.log.sql.plan import SHOWN_SOURCE, Planner, Step
 
@@ -84,6 +92,23 @@ class Layout:
         """Has a column of this kind an element for each result shown?"""
         return kind == "list" and self.row_is_search
 
+    def takes(self, role: str, at_least: bool) -> tuple[ColumnKind, ...]:
+        """The kinds that a column may have to play one of the roles EXTRAS.
+
+        Parameters
+        ----------
+        role
+            The role.
+        at_least
+            Whether an outcome is one only from a number on.
+        """
+        numbers: tuple[ColumnKind, ...] = ("int", "float", "text", "json")
+        if role == "score" or (role == "outcome" and at_least):
+            return numbers
+        if role == "outcome":
+            return (*numbers, "bool", *TIME_KINDS)
+        return tuple(kind for kind in KINDS if kind not in NESTED_KINDS)
+
     # -- SQL -----------------------------------------------------------------------------------
 
     def steps(self, p: Planner) -> list[Step]:
@@ -111,9 +136,23 @@ class Layout:
         """The condition that the search shows the doc twice, if a row can tell by itself."""
         return None
 
+    def score(self, p: Planner) -> tuple[str, ColumnKind]:
+        """The score of the doc, as the log has it, and its kind."""
+        return p.column(p.roles.score or "")
+
+    def outcome(self, p: Planner) -> tuple[str, ColumnKind, float | None]:
+        """What came of a click on the doc, as the log has it, its kind, and from which number on it
+        is an outcome."""
+        return *p.column(p.roles.outcome or ""), p.rules.outcome_at_least
+
 
 class _Lists(Layout):
     """A row per search: the docs shown, in order, and the docs clicked."""
+
+    def takes(self, role: str, at_least: bool) -> tuple[ColumnKind, ...]:
+        if role in ("score", "outcome"):
+            return () if at_least and role == "outcome" else ("list", "text", "json")
+        return super().takes(role, at_least)
 
     def steps(self, p: Planner) -> list[Step]:
         exploded = p.dialect.explode.format(source="searches", list=_list(p, p.roles.shown))
@@ -144,6 +183,12 @@ class _Lists(Layout):
     def doc_twice(self, p: Planner) -> str | None:
         return p.dialect.count_in.format(_list(p, p.roles.shown), "rd_doc") + " > 1"
 
+    def score(self, p: Planner) -> tuple[str, ColumnKind]:
+        return p.dialect.element.format(_list(p, p.roles.score), "rd_place"), "text"
+
+    def outcome(self, p: Planner) -> tuple[str, ColumnKind, float | None]:
+        return p.dialect.count_in.format(_list(p, p.roles.outcome), "rd_doc"), "int", None
+
 
 def _list(p: Planner, name: str | None) -> str:
     """A column of docs as a list of texts."""
@@ -171,16 +216,21 @@ class _Events(Layout):
         order = f"CASE WHEN {rank} IS NULL THEN 1 ELSE 0 END, {rank}"
         first = f"row_number() OVER (PARTITION BY {search}, {doc} ORDER BY {order})"
         shown, clicks = _is_event(p, p.rules.shown_events), _is_event(p, p.rules.click_events)
+        found, came = "count(*) AS rd_clicks", "rd_clicks"
+        if p.roles.outcome:
+            column = p.column(p.roles.outcome)
+            outcome = values.outcome(*column, p.rules.outcome_at_least, p.dialect)
+            found, came = f"{found}, max({outcome}) AS rd_outcome", "rd_clicks, rd_outcome"
         return [
             Step("shown_events", f"SELECT *, {first} AS rd_first FROM {p.source} WHERE {shown}"),
             Step(
                 "click_events",
-                f"SELECT {search} AS rd_search, {doc} AS rd_doc, count(*) AS rd_clicks\n"
+                f"SELECT {search} AS rd_search, {doc} AS rd_doc, {found}\n"
                 f"FROM {p.source} WHERE {clicks} GROUP BY {search}, {doc}",
             ),
             Step(
                 SHOWN_SOURCE,
-                "SELECT shown_events.*, rd_clicks FROM shown_events LEFT JOIN click_events\n"
+                f"SELECT shown_events.*, {came} FROM shown_events LEFT JOIN click_events\n"
                 f"ON rd_first = 1 AND rd_search = {search} AND rd_doc = {doc}{p.on_day()}",
             ),
         ]
@@ -203,6 +253,9 @@ class _Events(Layout):
 
     def click(self, p: Planner) -> tuple[str, str]:
         return "coalesce(rd_clicks, 0)", "FALSE"
+
+    def outcome(self, p: Planner) -> tuple[str, ColumnKind, float | None]:
+        return "rd_outcome", "int", None
 
 
 def _search_and_doc(p: Planner) -> tuple[str, str]:
@@ -247,7 +300,7 @@ EVENTS = _Events(
     # they would make every repeat look like "twice in one search". Only event logs, where clicks
     # are joined to results by it, use query_id this way (OpenSearch's UBI does).
     synonyms={"search": ("query_id", *SYNONYMS["search"])},
-    adds=("rd_doc", "rd_first", "rd_search", "rd_clicks"),
+    adds=("rd_doc", "rd_first", "rd_search", "rd_clicks", "rd_outcome"),
     crosses_days=True,
 )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rankdrift.core.errors import BadLog
 from rankdrift.log.assigning import assign
-from rankdrift.log.columns import Column, Roles
+from rankdrift.log.columns import EXTRAS, Column, Roles
 from rankdrift.log.engines.choosing import open_log
 from rankdrift.log.engines.engine import Engine
 from rankdrift.log.layouts import ENGINE_COLUMNS, LAYOUTS, Layout
@@ -275,10 +275,13 @@ def read_log(
     ).with_file()
     options.check()
     opened = open_log(source, options)
-    found, roles, guessed = assign(opened.columns, options.columns(), options.layout)
+    found, roles, guessed = assign(
+        opened.columns, options.columns(), options.layout, options.outcome_at_least is not None
+    )
     _refuse_our_names(opened.columns, found)
     rules = options.rules(roles)
-    remarks = opened.prepare(roles.used())
+    # What was guessed but is not needed may be missing from some of the files.
+    remarks = opened.prepare(roles.used(without=guessed.keys() & EXTRAS))
     return Log(opened, found, roles, rules, guessed, tuple(remarks))
 
 

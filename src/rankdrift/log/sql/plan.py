@@ -1,10 +1,11 @@
 """Plans: named SQL steps that an engine runs one after the other, written for one log.
 
 Names inside a plan: q1… the query's columns, doc, s1… columns that must be equal, g1… segment
-columns, day, search, rank, click, h the key's hash, pair its number.
+columns, day, search, rank, click, h the key's hash, pair its number; score, ranker, visitor (the
+user) and outcome, where splits are made.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,8 @@ LISTED = "listed"  # those of them that were shown no more than `max_shown` time
 # … and what comes of it all.
 RESULT = "result"
 
+SPLIT_COLUMNS = ("outcome", "score", "ranker", "visitor")
+"""What rows carry along where splits are made, by its name inside a plan."""
 SCHEMA = "rd_plan"
 """Where an engine puts the tables of a plan, in DuckDB."""
 RESULT_TABLE = f"{SCHEMA}.{RESULT}"
@@ -167,12 +170,13 @@ class Planner:
             return self.keys
         return ["h", "pair"] if self.dialect.distributed else ["pair"]
 
-    def hash_sql(self) -> str:
-        """The key's hash. Some engines' hashes pass over NULL, which would make ('a', NULL) and
-        (NULL, 'a') one: where NULL is a value, whether it is one is hashed as well."""
+    def hash_sql(self, keys: Sequence[str] | None = None) -> str:
+        """The hash of some keys, by default of a pair's. Some engines' hashes pass over NULL, which
+        would make ('a', NULL) and (NULL, 'a') one: where NULL is a value, whether it is one is
+        hashed as well."""
         nullable = [*(self.queries if len(self.queries) > 1 else []), *self.segments]
         return self.dialect.hash.format(
-            ", ".join([*self.keys, *(f"{k} IS NULL" for k in nullable)])
+            ", ".join([*(keys or self.keys), *(f"{k} IS NULL" for k in nullable)])
         )
 
     @property

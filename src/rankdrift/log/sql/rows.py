@@ -8,6 +8,7 @@ from rankdrift.log.sql.plan import (
     READ_ROWS,
     ROWS_SHOWN,
     SHOWN_SOURCE,
+    SPLIT_COLUMNS,
     Plan,
     Planner,
     Step,
@@ -177,10 +178,12 @@ def _rows_shown(p: Planner) -> str:
     if p.rules.dedupe:
         excluded = "excluded, " if p.rules.where else ""
         time = ", coalesce(seconds, 0)" if p.roles.time else ""
-        # Of the copies, one that was clicked is the one to keep.
+        # Of the copies, one that was clicked is the one to keep. They may differ in what splits are
+        # made of; engines differ in whether NULLs come first.
+        more = "".join(f", {name} IS NULL, {name}" for name in p.carry if name in SPLIT_COLUMNS)
         copy = (
             f"row_number() OVER (PARTITION BY {excluded}search, {keys}, rank"
-            f" ORDER BY coalesce(click, 0) DESC, bad_click, bad_rank, click IS NULL{time})"
+            f" ORDER BY coalesce(click, 0) DESC, bad_click, bad_rank, click IS NULL{time}{more})"
         )
         source = f"(SELECT *, {copy} AS copy FROM {READ_ROWS}) AS copies"
     search = "search, " if p.roles.search else ""

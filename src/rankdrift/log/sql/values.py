@@ -8,6 +8,9 @@ from rankdrift.core.dialects import Dialect
 from rankdrift.log.columns import NESTED_KINDS, TEXT_KINDS, TIME_KINDS, Column, ColumnKind
 from rankdrift.log.options import Rules
 
+_YES = ("true", "t", "yes", "y")
+_A_DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+
 
 def plain_text(sql: str, kind: ColumnKind, d: Dialect) -> str:
     """The value as text without surrounding blanks."""
@@ -50,8 +53,8 @@ def click(sql: str, kind: ColumnKind, d: Dialect) -> tuple[str, str]:
     if kind in ("text", "json"):
         word = f"lower({plain_text(sql, kind, d)})"
         number, bad = _whole(sql, kind, d)
-        yes, no = ("true", "t", "yes", "y", "click", "clicked"), ("false", "f", "no", "n")
-        time = d.matches.format(word, d.literal("^[0-9]{4}-[0-9]{2}-[0-9]{2}"))
+        yes, no = (*_YES, "click", "clicked"), ("false", "f", "no", "n")
+        time = d.matches.format(word, d.literal(_A_DATE))
         value = (
             f"CASE WHEN {word} IN ({d.literals(yes)}) OR {time} THEN 1"
             f" WHEN {word} IN ({d.literals(no)}) THEN 0 ELSE {number} END"
@@ -60,6 +63,34 @@ def click(sql: str, kind: ColumnKind, d: Dialect) -> tuple[str, str]:
         return value, f"({bad}) AND NOT ({known}) OR {_negative(number)}"
     value, bad = _whole(sql, kind, d)
     return value, _negative(value) if bad == "FALSE" else f"({bad}) OR {_negative(value)}"
+
+
+def number(sql: str, kind: ColumnKind, d: Dialect) -> str:
+    """A double, or NULL where there is none, NaN or infinity."""
+    if kind in ("int", "float"):
+        return d.not_nan.format(f"CAST({sql} AS {d.double})")
+    return d.not_nan.format(d.number.format(plain_text(sql, kind, d)))
+
+
+def mark(sql: str, kind: ColumnKind) -> str:
+    """A key, or NULL where it is blank: who or what it was is not known."""
+    return f"CASE WHEN trim({sql}) <> '' THEN {sql} END" if kind in TEXT_KINDS else sql
+
+
+def outcome(sql: str, kind: ColumnKind, at_least: float | None, d: Dialect) -> str:
+    """1 where something came of a click, else 0: a flag, a number above 0 or of at least so much,
+    or a time."""
+    if kind in TIME_KINDS:
+        return f"CASE WHEN {sql} IS NULL THEN 0 ELSE 1 END"
+    if kind == "bool":
+        return f"CASE WHEN {sql} THEN 1 ELSE 0 END"
+    enough = "> 0" if at_least is None else f">= CAST({at_least!r} AS {d.double})"
+    yes = f"{number(sql, kind, d)} {enough}"
+    if kind in TEXT_KINDS and at_least is None:
+        text = f"lower({plain_text(sql, kind, d)})"
+        time = d.matches.format(text, d.literal(_A_DATE))
+        yes = f"{text} IN ({d.literals(_YES)}) OR {time} OR {yes}"
+    return f"CASE WHEN {yes} THEN 1 ELSE 0 END"
 
 
 def _negative(sql: str) -> str:
