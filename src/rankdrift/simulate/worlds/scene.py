@@ -23,6 +23,7 @@ from rankdrift.simulate.true_curves import TrueCurve, steady
 
 Singles = NDArray[np.float32]
 
+FEWEST = 12  # queries
 MORE = 1.4  # candidates of a query for each rank shown
 AGAIN = 0.35  # chance that a user makes the same search once more, in a while
 BETWEEN = 0.02  # mean wait until then, in days
@@ -67,6 +68,15 @@ class Recipe:
     spread: float = 0.6
     drift: float = 0.2
     arms: float = 0.3
+
+    def queries(self, pairs: int) -> int:
+        """How many are searched for."""
+        return max(FEWEST, round(pairs / self.pairs_a_query))
+
+    def popularity(self, queries: int) -> Floats:
+        """(Q,), the share of searches that are for each."""
+        share = np.arange(1.0, queries + 1) ** -self.zipf
+        return np.asarray(share / share.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +213,9 @@ class WorldKind:
         Whether the assumptions of the method hold in it.
     happens
         What goes on in a scene, at a strength.
+    bias
+        Mean error of log p that the plain estimate has there at strength 1, over ranks 2 to 40,
+        relative to rank 1: measured by `benchmarks/accuracy/world_biases.py`.
     recipe
         What it is made from.
     """
@@ -210,6 +223,7 @@ class WorldKind:
     name: str
     sentence: str
     valid: bool
+    bias: float = 0.0
     happens: Callable[[Scene, float], Change] | None = None
     recipe: Recipe = Recipe()
 
@@ -219,19 +233,19 @@ WORLDS: Registry[WorldKind] = Registry("world")
 not."""
 
 
+def power(p: Floats, exponent: NDArray[Any]) -> Singles:
+    """(N, R): curves that are p (R,) to a power (N,), the larger the steeper."""
+    log_p = np.log(p).astype(np.float32)
+    return np.asarray(np.exp(exponent.astype(np.float32)[:, None] * log_p))
+
+
 def candidates(ranks: int) -> int:
     """How many docs a query has, of which so many are shown."""
     return round(MORE * ranks)
 
 
-def popularity(recipe: Recipe, queries: int) -> Floats:
-    """(Q,), the share of searches that are for each query."""
-    share = np.arange(1.0, queries + 1) ** -recipe.zipf
-    return np.asarray(share / share.sum())
-
-
 def make_scene(
-    recipe: Recipe, p: Floats, share: Floats, *, days: int, searches: int, seed: tuple[int, ...]
+    recipe: Recipe, p: Floats, share: Floats, days: int, searches: int, seed: tuple[int, ...]
 ) -> Scene:
     """Make up docs, and searches for them.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -97,17 +97,14 @@ def _in_rounds(
         shown, looked = _answer(random, scene, change, search, score[search])
         row, rank = np.nonzero(looked.click)
         np.add.at(tally, (query[row], shown.item[row, rank]), 1)
-        done.append((shown, looked))
+        done.append((shown.item, shown.z, shown.chance, looked.click))
         first = end
-    together = {
-        name: np.concatenate([getattr(shown, name) for shown, _ in done])
-        for name in ("search", "item", "z", "chance")
-    }
-    click = np.concatenate([looked.click for _, looked in done])
-    return replace(done[0][0], **together), Looked(click)
+    item, z, chance, click = (np.concatenate(parts) for parts in zip(*done, strict=True))
+    return Shown(scene, random, np.arange(len(item)), item, z, chance), Looked(click)
 
 
 def _at(values: Singles, item: Ints, row: Ints | None = None) -> Singles:
     """(N, R): of values (M, C) those of the items (N, R), in these rows (N,) or each its own."""
     first = np.arange(len(item)) if row is None else row
-    return values.take(item + (first * values.shape[1])[:, None])
+    found: Singles = values.take(item + (first * values.shape[1])[:, None])
+    return found
