@@ -29,9 +29,7 @@ WORLDS = 200
 BELOW_5 = 20
 
 
-def contests(
-    n, seed, *, slope=-0.7, extra=0.0, ranks=40, buckets=64, split="outcome", bunched=1
-):
+def contests(n, seed, *, slope=-0.7, extra=0.0, ranks=40, buckets=64, split="outcome", bunched=1):
     """`n` contests of two ranks each, as a table of splits: those of group 1 are won as by a curve
     that is steeper by `extra`. `bunched` of them are of one bucket and end alike."""
     rng = np.random.default_rng(seed)
@@ -107,7 +105,10 @@ def test_scores_and_times_seen_from_the_other_side():
 def test_blocks_are_joined_until_each_can_be_told():
     rows = split_comparisons(contests(4000, 1), "outcome")
     scale = block_scale(rows)
-    assert (scale.first[0], scale.last[-1]) == (1, HALF_OCTAVES[half_octave_of(np.array(40)) + 1] - 1)
+    assert (scale.first[0], scale.last[-1]) == (
+        1,
+        HALF_OCTAVES[half_octave_of(np.array(40)) + 1] - 1,
+    )
     assert (scale.first[1:] == scale.last[:-1] + 1).all()
     few = block_scale(split_comparisons(contests(60, 1), "outcome"))
     assert 1 <= len(few) < len(scale)

@@ -27,7 +27,9 @@ def split_tally(found, buckets=64, several_days=True, has=()):
         queries, _, _, segment, day = pair
         m, bucket = len(shown), bucket_of(queries, buckets)
 
-        def add(split, group_of, bucket=bucket, block=half_octave, shown=shown, segment=segment, m=m):
+        def add(
+            split, group_of, bucket=bucket, block=half_octave, shown=shown, segment=segment, m=m
+        ):
             """Every clicked appearance over every other at another rank, summed by ranks, each sum
             rounded."""
             cells = Counter()

@@ -7,6 +7,7 @@ from rankdrift.core.errors import BadOption, Remark
 from rankdrift.core.types import ERRORS, Clicks, Errors
 from rankdrift.counts.choices import check_clicks
 from rankdrift.counts.counts import Counts
+from rankdrift.estimation.adjusting import ADJUSTMENTS
 from rankdrift.estimation.curves import Curve
 from rankdrift.estimation.curves import curve as parse_curve
 from rankdrift.estimation.fitted_curve import to_propensities
@@ -27,6 +28,7 @@ def estimate(
     seed: int = 0,
     by: str | Sequence[str] | None = None,
     extrapolate_to: int | None = None,
+    adjust: str | None = None,
 ) -> Propensities:
     """Estimate how likely a result at each rank is looked at, compared with the reference rank.
 
@@ -61,6 +63,11 @@ def estimate(
         Draw the curve on to this rank, deeper than any data. Such ranks are marked as
         not supported. Only a loglog curve goes on.
 
+    adjust
+        Correct the curve for why docs moved: "score", for the old ranker's score and the time of
+        day, or "ranker", by the arms of an A/B test of rankers; the counts must have been harvested
+        with that column. Without it docs are taken to have moved whatever they were worth.
+
     Returns
     -------
     Propensities
@@ -83,7 +90,9 @@ def estimate(
     >>> p.at(5), p.ratio(5, 1)  # doctest: +SKIP
     >>> p.save("propensities.json")  # doctest: +SKIP
     """
-    options = Options(parse_curve(curve), clicks, reference, errors, samples, seed, extrapolate_to)
+    options = Options(
+        parse_curve(curve), clicks, reference, errors, samples, seed, extrapolate_to, adjust
+    )
     _check(options)
     if by:
         found = estimate_by(counts, (by,) if isinstance(by, str) else tuple(by), options)
@@ -103,6 +112,13 @@ def _check(options: Options) -> None:
     if options.errors not in ERRORS:
         raise BadOption(f"errors is {options.errors!r}. Use {', '.join(ERRORS)}.")
     check_clicks(options.clicks)
+    if options.adjust is not None:
+        ADJUSTMENTS.get(options.adjust)
+        if options.clicks != "every" or options.errors != "buckets":
+            raise BadOption(
+                "adjust goes with clicks='every' and errors='buckets', the defaults: what it adds is "
+                "known for these alone."
+            )
     if options.errors == "bootstrap" and options.samples < 20:
         raise BadOption(f"samples must be 20 or more, not {options.samples}.")
     if options.reference < 1 or options.reference != int(options.reference):

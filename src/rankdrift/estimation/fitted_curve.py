@@ -8,6 +8,7 @@ from rankdrift.core.errors import NotIdentified
 from rankdrift.core.types import Clicks, Floats, Ints, Ranks
 from rankdrift.core.version import __version__
 from rankdrift.counts.counts import Counts
+from rankdrift.estimation.adjusting import ADJUSTMENTS
 from rankdrift.estimation.covariance import (
     bootstrap,
     bucket_influence,
@@ -34,6 +35,8 @@ def to_propensities(counts: Counts, fitted: Fitted, options: Options) -> Propens
         ranks = np.concatenate([ranks, deeper])
         supported = np.concatenate([supported, np.zeros(len(deeper), bool)])
     log_p, deviations = basis @ fit_.phi, basis @ root
+    if options.adjust:
+        log_p, deviations = _adjusted(log_p, deviations, counts, fitted, options)
     if options.errors != "model" and not supported.all():
         # Where few buckets touch a rank, how they differ says little of its error, or nothing:
         # such a rank is no surer than by the model.
@@ -51,13 +54,30 @@ def to_propensities(counts: Counts, fitted: Fitted, options: Options) -> Propens
         clicks=clicks,
         supported=supported,
         reference=options.reference,
-        method=f"{curve}, {options.clicks}",
+        method=f"{curve}, {options.clicks}"
+        + (f", adjusted {ADJUSTMENTS.get(options.adjust).words}" if options.adjust else ""),
         errors=options.errors,
         df=df,
         log_likelihood=fit_.log_likelihood,
         parameters=len(fit_.phi),
         gaps=fitted.gaps,
         provenance=_provenance(counts, curve, options),
+    )
+
+
+def _adjusted(
+    log_p: Floats, deviations: Floats, counts: Counts, fitted: Fitted, options: Options
+) -> tuple[Floats, Floats]:
+    """log p (R,) corrected for why docs moved, and its deviations (R, N), bucket by bucket; ranks
+    drawn on are corrected as the deepest that has data."""
+    assert options.adjust
+    adjustment = ADJUSTMENTS.get(options.adjust)
+    found = adjustment.correction(counts, fitted, options.reference)
+    own = jackknife_root(found.influence[fitted.likelihood.touched])
+    deeper = ((0, len(log_p) - len(found.shift)),)
+    return (
+        log_p + np.pad(found.shift, deeper, mode="edge"),
+        deviations + np.pad(own, (*deeper, (0, 0)), mode="edge"),
     )
 
 
@@ -101,6 +121,7 @@ def _provenance(counts: Counts, curve: Curve, options: Options) -> dict[str, Any
         "curve": str(curve),
         "clicks": options.clicks,
         "errors": options.errors,
+        **({"adjust": options.adjust} if options.adjust else {}),
         **(
             {"samples": options.samples, "seed": options.seed}
             if options.errors == "bootstrap"

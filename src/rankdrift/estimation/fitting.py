@@ -31,6 +31,7 @@ class Options:
     samples: int = 1000
     seed: int = 0
     extrapolate_to: int | None = None
+    adjust: str | None = None
 
 
 @dataclass(frozen=True)
