@@ -4,9 +4,9 @@ python -m benchmarks.accuracy.verdicts [--world NAME] [--pairs 35000] [--seeds 1
     [--jobs 2] [--without COLUMN,…] [--strength 1] [--curve auto]
 
 Of each world: the mean error of log p over ranks 2 to the last, relative to rank 1, of the plain
-curve and of those adjusted by score and by ranker; coverage of their intervals; in what share of the
-seeds each check objected; and the verdicts. Adds to benchmarks/accuracy/verdicts.json, from which the
-tables of docs/accuracy.md are made.
+curve and of those adjusted by score and by ranker; coverage of their intervals; in what share of
+the seeds each check objected; and the verdicts. Adds to benchmarks/accuracy/verdicts.json, from
+which the tables of docs/accuracy.md are made.
 """
 
 import argparse

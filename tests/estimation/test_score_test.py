@@ -1,4 +1,5 @@
-"""Contests: the pooled fit against statsmodels, the score test against its definition and by lot."""
+"""Contests: the pooled fit against statsmodels, the score test against its definition and by
+lot."""
 
 from types import SimpleNamespace
 

@@ -121,8 +121,8 @@ def corrected(found: Correction, how: str, **told: str) -> Finding:
     return Finding(
         None,
         f"{how}, the curve changes by {size:.1%} ({chance}), give or take {2 * found.noise:.0%}.",
-        alarm=f"{how}, the curve changes by {size:.0%} ({chance}): the plain one is {way}, because docs "
-        "moved when their relevance did.",
+        alarm=f"{how}, the curve changes by {size:.0%} ({chance}): the plain one is {way}, because "
+        "docs moved when their relevance did.",
         evidence=Evidence(found.p_value, size, reach_of(found.bias, found.noise)),
         numbers={
             "p_value": found.p_value,

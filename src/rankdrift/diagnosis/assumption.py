@@ -61,24 +61,26 @@ class Finding:
         checks.
     words
         What was found, ending in a full stop; where evidence decides, if nothing is wrong.
-    alarm
-        The same if something is wrong.
     advice
         What to do if something is wrong.
-    wanted
-        What to do if it cannot be told.
     numbers
         Behind it, plain values by name. `p_value` is where charts look, and `ranks`, `difference`
         and `error`, lists of one length, for a curve to draw.
+    alarm
+        What was found if something is wrong, where evidence decides.
+    wanted
+        What to do if it cannot be told.
+    evidence
+        What a test says, or None.
     """
 
     verdict: Verdict | None
     words: str
-    alarm: str = ""
     advice: str = ""
+    numbers: dict[str, Any] = field(default_factory=dict)
+    alarm: str = ""
     wanted: str = ""
     evidence: Evidence | None = None
-    numbers: dict[str, Any] = field(default_factory=dict)
 
 
 def always(counts: Counts) -> bool:

@@ -100,16 +100,16 @@ class Diagnosis:
 def diagnose(counts: Counts, *, curve: str = "auto", reference: int = 1) -> Diagnosis:
     """Check whether what the estimate assumes holds on these counts, and say what to do if not.
 
-    A check gives a verdict, words, advice and numbers. One that tests for a difference asks for both
-    size and certainty: it is serious beyond 10% with p below 0.001, and calls for caution beyond 5%
-    with p below 0.01, all checks together taken into account. A check that these counts do not allow,
-    or that could not have seen a difference of 10%, says "cannot tell" and what is lacking.
+    A check gives a verdict, words, advice and numbers. One that tests for a difference asks for
+    both size and certainty: it is serious beyond 10% with p below 0.002, and calls for caution
+    beyond 5% with p below 0.03, all checks together taken into account. A check that these counts
+    do not allow, or that leaves a bias of 10% open, says "cannot tell" and what is lacking.
 
     Parameters
     ----------
     counts
-        From `harvest`, or loaded. What they were harvested with decides what can be told: the time of
-        day, the ranker's score, the ranker, the user, what came after a click, several days.
+        From `harvest`, or loaded. What they were harvested with decides what can be told: the time
+        of day, the ranker's score, the ranker, the user, what came after a click, several days.
     curve
         The curve whose assumptions are checked, as in `estimate`.
     reference

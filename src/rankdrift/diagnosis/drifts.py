@@ -9,8 +9,8 @@ WANTED = "Harvest with a day column that holds the time of day, or with --time."
 
 
 def drift_test(data: Data, one: tuple[int, ...], two: tuple[int, ...]) -> ScoreTest:
-    """Whether pairs that drifted in the ways `one` follow the curve of those and of `two`, places in
-    `rankdrift.counts.tables.DRIFTS`."""
+    """Whether pairs that drifted in the ways `one` follow the curve of those and of `two`, places
+    in `rankdrift.counts.tables.DRIFTS`."""
     both, part = data.pooled.drifting((*one, *two)), data.pooled.drifting(one)
     if not len(part.pairs) or len(part.pairs) == len(both.pairs):
         raise NotIdentified("the counts do not tell when pairs were shown.")

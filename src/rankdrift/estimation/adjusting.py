@@ -33,13 +33,16 @@ from rankdrift.estimation.comparisons import MIDDLE, TIMES, Comparisons, split_c
 from rankdrift.estimation.covariance import bucket_influence, jackknife_root
 from rankdrift.estimation.curves import hats
 from rankdrift.estimation.fitting import Fitted
-from rankdrift.estimation.score_test import KNOTS, fit_logistic, tested
+from rankdrift.estimation.score_test import KNOTS, blended_test, fit_logistic, tested
 
 FACTOR, BASE = 1.37, 4.0
 """How the harvest codes sizes of differences of scores: see `rankdrift.counts.tables.Splits`."""
 FURTHEST = 8.0
 """Differences of scores count up to so many times their root mean square."""
 ENOUGH_CLICKS = 100.0
+STRONG, STEEPEST = 5.0, 3.0
+"""How surely rankers must place docs differently, in standard errors; and the largest slope that
+is believed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,28 +142,39 @@ def by_ranker(counts: Counts, plain: Fitted, reference: int) -> Correction:
     pull = np.zeros((counts.buckets, len(ranks)))  # clicks times how far down their arm is
     np.add.at(pull, (table.bucket, place), table.group * (table.weight / UNIT))
     logs = np.log(ranks.astype(float))
+    by_theta = bucket_influence(plain.fit) @ plain.fit.basis.T  # (G, R)
+
+    def at(slope: float) -> tuple[Floats, Floats]:
+        """By bucket (G,): the sum that is to be 0, and how it changes with the slope."""
+        worth = np.exp(-(theta - theta.max()) - slope * logs)
+        value = pull @ worth - by_theta @ (pull.sum(axis=0) * worth)
+        return value, -pull @ (worth * logs)
+
     slope = 0.0
     for _ in range(50):
-        worth = np.exp(-(theta - theta.max()) - slope * logs)
-        value, bend = float((pull @ worth).sum()), -float((pull @ (worth * logs)).sum())
-        if not np.isfinite(value) or abs(bend) < 1e-12 or abs(slope) > 5:
+        value, bend = at(slope)
+        if abs(bend.sum()) < STRONG * _error(bend) or abs(slope) > STEEPEST:
             raise NotIdentified(
-                "The rankers hardly place docs differently, so they cannot tell how steep the curve "
-                f"is ({clicks:,.0f} clicks under both). Log rankers that differ more, or more days."
+                "The rankers hardly place docs differently, so they cannot tell how steep the "
+                f"curve is ({clicks:,.0f} clicks under both). Use rankers that differ more, or add "
+                "days."
             )
-        step = float(np.clip(-value / bend, -0.5, 0.5))
+        step = float(np.clip(-value.sum() / bend.sum(), -0.5, 0.5))
         slope += step
         if abs(step) < 1e-10:
             break
-    by_theta = bucket_influence(plain.fit) @ plain.fit.basis.T  # (G, R)
-    own = -(pull @ worth - by_theta @ (pull.sum(axis=0) * worth)) / bend
-    from scipy.special import stdtr
-
-    touched = own != 0
-    error = float(np.sqrt((jackknife_root(own[touched, None]) ** 2).sum()))
-    p_value = float(2 * stdtr(max(int(touched.sum()) - 1, 1), -abs(slope) / max(error, 1e-300)))
+    own = -value / bend.sum()
+    # The sum at no slope has a known law even where docs hardly differ by ranker.
+    none = at(0.0)[0]
+    matters = blended_test(none[none != 0, None], np.array([[float((none**2).sum())]]))
     far = logs - np.log(reference)
-    return Correction(ranks, slope * far, own[:, None] * far, p_value, clicks)
+    return Correction(ranks, slope * far, own[:, None] * far, matters.p_value, clicks)
+
+
+def _error(by_bucket: Floats) -> float:
+    """The standard error of the sum of numbers of independent buckets (G,)."""
+    some = by_bucket[by_bucket != 0]
+    return float(np.sqrt(len(some) * some.var(ddof=1))) if len(some) > 1 else np.inf
 
 
 def _lacking(counts: Counts, column: str, clicks: float) -> str:

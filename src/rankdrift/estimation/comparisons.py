@@ -1,12 +1,12 @@
 """Comparisons: clicks as contests of two appearances of a pair, by block of ranks.
 
-A click at appearance k of a pair that was shown m times is a win of k over each of the m − 1 others,
-each with weight 1 / (m − 1). The score of these contests has the mean 0 at the true propensities,
-whatever the relevance of the pair, and so has that of any part of them that is chosen without looking
-at which of the two was clicked. That is what the checks of the assumptions rest on.
+A click at appearance k of a pair that was shown m times is a win of k over each of the m − 1
+others, each with weight 1 / (m − 1). The score of these contests has the mean 0 at the true
+propensities, whatever the relevance of the pair, and so has that of any part of them that is chosen
+without looking at which of the two was clicked. That is what the checks of the assumptions rest on.
 
-Ranks are in blocks, so that tables stay small; within its block a contest keeps how far the two ranks
-were apart on the whole (`away`).
+Ranks are in blocks, so that tables stay small; within its block a contest keeps how far the two
+ranks were apart on the whole (`away`).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Comparisons:
     """C kinds of contests, and how many of each there were in each bucket of queries.
 
     group (C,): which part of a split; clicked, other (C,): blocks of ranks, places in
-    `HALF_OCTAVES`; away (C,): the mean of log(rank of other / rank of clicked); value (C,): the mean
-    of what the split measures; by_bucket (G, C): their weight.
+    `HALF_OCTAVES`; away (C,): the mean of log(rank of other / rank of clicked); value (C,): the
+    mean of what the split measures; by_bucket (G, C): their weight.
     """
 
     group: Ints

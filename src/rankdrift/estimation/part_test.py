@@ -1,7 +1,7 @@
 """Do some of the pairs follow the same curve as all of them? And can the curve follow them at all?
 
-The score test of `score_test`, on the likelihood of pairs itself, with every rank by itself: for what
-can be told from pairs alone, such as which segment they are of and which way they moved.
+The score test of `score_test`, on the likelihood of pairs itself, with every rank by itself: for
+what can be told from pairs alone, such as which segment they are of and which way they moved.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _steps(ranks: Ranks, edges: Ints) -> Floats:
 
 def _knots(ranks: Ranks) -> Floats:
     inside = [k for k in KNOTS if ranks[0] < k < ranks[-1]]
-    return np.log(np.array([ranks[0], *inside, ranks[-1]], float))
+    return np.asarray(np.log([ranks[0], *inside, ranks[-1]]))
 
 
 def _on(fitted: Fitted, ranks: Ranks) -> Floats:
@@ -122,8 +122,8 @@ MOST_SEGMENTS = 20
 
 
 def segments_test(counts: Counts, fitted: Fitted, clicks: Clicks = "every") -> ScoreTest | None:
-    """Whether all segments of the counts have one curve: each against all, the most telling of them,
-    its p-value for having looked at each. None where there are no two with clicks."""
+    """Whether all segments of the counts have one curve: each against all, the most telling of
+    them, its p-value for having looked at each. None where there are no two with clicks."""
     by_segment = np.bincount(
         counts.choices(clicks).segment,
         weights=counts.choices(clicks).weight,

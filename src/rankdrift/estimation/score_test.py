@@ -1,17 +1,17 @@
 """One test for every check: does a part of the contests follow another curve than all of them?
 
-Contests (`comparisons`) follow a logistic regression without constant: the log odds that a is clicked
-rather than b are theta_a − theta_b. The pooled theta, one number a block of ranks, is fitted to all of
-them. A difference between parts, x · (f(rank a) − f(rank b)) with x a number of each part and f a few
-shapes of a curve, would show in the score of these columns at the pooled fit. Nothing is fitted to a
-part alone, so that no part can be too thin:
+Contests (`comparisons`) follow a logistic regression without constant: the log odds that a is
+clicked rather than b are theta_a − theta_b. The pooled theta, one number a block of ranks, is
+fitted to all of them. A difference between parts, x · (f(rank a) − f(rank b)) with x a number of
+each part and f a few shapes of a curve, would show in the score of these columns at the pooled fit.
+Nothing is fitted to a part alone, so that no part can be too thin:
 
     u_g = X'(w − E w)_g less what the pooled fit makes of it, by bucket g of queries;   U = Σ u_g
     V_m = X'D X − X'D Z (Z'D Z)⁻¹ Z'D X,   the variance of U if all contests were independent
 
 What buckets say of the variance is blended with V_m's shape, as few buckets say little: in units of
-V_m, V = ((g − 1) M + PRIOR φ 1) / (g − 1 + PRIOR), with M the covariance between buckets, φ its mean
-diagonal, and g the effective number of buckets.
+V_m, V = ((g − 1) M + PRIOR φ 1) / (g − 1 + PRIOR), with M the covariance between buckets, φ its
+mean diagonal, and g the effective number of buckets.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class ScoreTest:
 
     p_value: of no difference. slope, slope_error: how much steeper the curve of parts with a larger
     x is, per unit of x and of log rank; depth: the mean log rank less that of the first, by which a
-    slope becomes a mean difference of log p. first, last (J,): blocks of ranks; difference, error (J,): of
-    log p there, relative to the first, in the shapes of KNOTS. clicks: contests tested.
+    slope becomes a mean difference of log p. first, last (J,): blocks of ranks; difference, error
+    (J,): of log p there, relative to the first, in the shapes of KNOTS. clicks: contests tested.
     """
 
     p_value: float
@@ -132,7 +132,8 @@ def score_test(rows: Comparisons, x: Floats, also: Floats | None = None) -> Scor
     scale = block_scale(rows)
     if len(scale) < 2:
         raise NotIdentified(
-            f"There are {rows.clicks:,.0f} clicks to compare, too few to tell blocks of ranks apart."
+            f"There are {rows.clicks:,.0f} clicks to compare, too few to tell blocks of ranks "
+            "apart."
         )
     design = pooled_design(rows, scale)
     if also is not None:

@@ -15,7 +15,8 @@ def check(data: Data) -> Finding:
     noise = float((test.error[1:] ** 2).mean() ** 0.5) if len(test.error) > 1 else 0.0
     return Finding(
         None,
-        f"Blocks of ranks lie no further from {curve} than chance explains (p = {test.p_value:.2g}).",
+        f"Blocks of ranks lie no further from {curve} than chance explains (p = "
+        f"{test.p_value:.2g}).",
         alarm=f"Blocks of ranks lie beside {curve} (p = {test.p_value:.2g}), by "
         f"{test.beyond_noise:.0%} at a typical rank: it is too stiff.",
         advice="Use --curve auto, or more knots.",

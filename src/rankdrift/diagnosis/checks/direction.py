@@ -1,5 +1,8 @@
-"""Does relevance have a trend over the day? If it rises, pairs that moved up tell of a steeper curve
-than pairs that moved down. The two errors cancel in the curve of both: a trend alone does no harm."""
+"""Does relevance have a trend over the day?
+
+If it rises, pairs that moved up tell of a steeper curve than pairs that moved down. The two errors
+cancel in the curve of both: a trend alone does no harm.
+"""
 
 from rankdrift.core.verdicts import Verdict
 from rankdrift.diagnosis.agreement import compared
@@ -21,8 +24,8 @@ def check(data: Data) -> Finding:
         "Pairs that moved up and pairs that moved down",
         f"{rises}; {harmless}",
         f"{falls}; {harmless}",
-        advice="If docs rise because they get better, such as by a price cut, the curve is off: make "
-        "those columns equal (--same price), or log the ranker's score (--score).",
+        advice="If docs rise because they get better, such as by a price cut, the curve is off: "
+        "make those columns equal (--same price), or log the ranker's score (--score).",
         wanted=WANTED,
     )
 

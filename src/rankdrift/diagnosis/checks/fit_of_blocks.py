@@ -27,15 +27,15 @@ def check(data: Data) -> Finding:
     first, second = (_name(block, deepest) for block in between)
     chance = f"p = {numbers['p_value']:.2g}"
     where = (
-        f"; furthest off are ranks {first} against {second}: {numbers['observed']:.1%} of clicks on "
-        f"the former, {numbers['expected']:.1%} expected."
+        f"; furthest off are ranks {first} against {second}: {numbers['observed']:.1%} of clicks "
+        f"on the former, {numbers['expected']:.1%} expected."
     )
     return Finding(
         None,
         f"Wins between blocks of ranks fit the model ({chance}){where}",
         alarm=f"Wins between blocks of ranks do not fit the model ({chance}){where}",
-        advice="No curve fits such wins: users are not one kind, or clicks are not about rank alone. "
-        "Split by segment, or filter more (--same, --where).",
+        advice="No curve fits such wins: users are not one kind, or clicks are not about rank "
+        "alone. Split by segment, or filter more (--same, --where).",
         evidence=Evidence(numbers["p_value"], numbers["beyond_noise"]),
         numbers=numbers,
     )

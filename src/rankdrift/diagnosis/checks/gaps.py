@@ -12,10 +12,10 @@ def check(data: Data) -> Finding:
     return compared(
         drift_test(data, LONG, SHORT),
         "Pairs shown over an hour or more and pairs shown within one",
-        "Over longer times the curve is steeper: docs seem to move because their relevance changes, "
-        "and the curve takes that for attention.",
-        "Over longer times the curve is flatter: short and long times have different reasons for docs "
-        "to move, and one of them at least goes with relevance.",
+        "Over longer times the curve is steeper: docs seem to move because their relevance "
+        "changes, and the curve takes that for attention.",
+        "Over longer times the curve is flatter: short and long times have different reasons for "
+        "docs to move, and one of them at least goes with relevance.",
         advice="Neither part need be right. Make columns equal that change over the day (--same "
         "price), or log the ranker's score and adjust for it (--score, estimate --adjust score).",
         wanted=WANTED,

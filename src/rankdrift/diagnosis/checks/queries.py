@@ -50,8 +50,9 @@ def check(data: Data) -> Finding:
     return Finding(
         None,
         f"Curves of queries differ by no more than chance ({chance}); {could_see(noise)}.",
-        alarm=f"Queries have curves of their own ({chance}): their standard deviation is {size:.0%} at "
-        "a typical rank. Where those with another curve are also clicked more, the mean is off.",
+        alarm=f"Queries have curves of their own ({chance}): their standard deviation is "
+        f"{size:.0%} at a typical rank. Where those with another curve are also clicked more, the "
+        "mean is off.",
         advice="Split the log by kind of query (--segment), such as names of brands against "
         "descriptions, and compare the curves.",
         wanted=WANTED,

@@ -16,9 +16,9 @@ from rankdrift.diagnosis.agreement import (
     MATTERS,
     SURE,
     could_see,
-    reach_of,
     percent_above,
     plain_numbers,
+    reach_of,
 )
 from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Evidence, Finding
 from rankdrift.estimation.part_test import segments_test
@@ -38,8 +38,8 @@ def check(data: Data) -> Finding:
     return Finding(
         None,
         f"By {by}, segments differ by no more than chance ({chance}); {could_see(test.noise)}.",
-        alarm=f"By {by}, segments have curves of their own ({chance}): one of them differs from all by "
-        f"{test.beyond_noise:.0%} at a typical rank.",
+        alarm=f"By {by}, segments have curves of their own ({chance}): one of them differs from "
+        f"all by {test.beyond_noise:.0%} at a typical rank.",
         advice=f"Give each its own curve: --by {by}.",
         wanted="Add days, or use fewer segments.",
         evidence=Evidence(test.p_value, test.beyond_noise, reach_of(test.mean, test.noise)),

@@ -18,8 +18,8 @@ def check(data: Data) -> Finding:
         score_test(rows, rows.group.astype(float)),
         "Appearances before the same user and before different users",
         "Within a user the curve is steeper.",
-        "Between users the curve is steeper: results seem to be placed by each user's own taste, and "
-        "the curve takes that for attention.",
+        "Between users the curve is steeper: results seem to be placed by each user's own taste, "
+        "and the curve takes that for attention.",
         advice="Adjust for why docs moved (estimate --adjust score), or randomise a share of "
         "searches.",
         wanted=WANTED,
