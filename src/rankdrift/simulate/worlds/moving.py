@@ -24,7 +24,7 @@ CUT, CHANGED, CUT_RISE, CUT_GAIN = 0.3, 0.4, 0.5, 0.37  # first the shares of do
 AUCTIONS, END_RISE, END_GAIN = 0.5, 0.8, 1.7  # the first is the share of docs
 POPULAR_RISE, POPULAR_GAIN = 0.25, 0.07
 KNOWN, TASTE_RISE, TASTE_GAIN = 0.7, 0.3, 0.35  # the first is the correlation of guess and taste
-NEW, NEW_RISE, NEW_GAIN = 0.5, 0.8, 0.6  # the first is the share of places with new docs
+NEW, NEW_RISE, NEW_GAIN = 0.5, 0.8, 1.2  # the first is the share of places with new docs
 CLICK_RISE = 0.04
 
 SHELF_LIFE = 3.0  # days that an auction lasts, or until a doc is replaced by a new one
@@ -126,36 +126,42 @@ for kind in (
         "price-cuts",
         "Some docs get cheaper during the day: they rise and are wanted more.",
         valid=False,
+        bias=-0.15,
         happens=cut_prices,
     ),
     WorldKind(
         "prices-both-ways",
         "Some docs get cheaper during the day and rise, others get dearer and fall.",
         valid=False,
+        bias=-0.18,
         happens=change_prices,
     ),
     WorldKind(
         "auctions",
         "Docs whose auction ends soon rise and are wanted more.",
         valid=False,
+        bias=-0.24,
         happens=end_auctions,
     ),
     WorldKind(
         "popularity",
         "A popularity that no column shows goes up and down within hours, and ranks with it.",
         valid=False,
+        bias=-0.25,
         happens=follow_popularity,
     ),
     WorldKind(
         "personalised",
         "The ranker knows part of each user's taste: docs are higher for those who want them.",
         valid=False,
+        bias=-0.79,
         happens=personalise,
     ),
     WorldKind(
         "personalised-only",
-        "The same, and nothing else moves ranks.",
+        "What the ranker knows of each user's taste moves ranks, and nothing else does.",
         valid=False,
+        bias=-1.5,
         happens=personalise,
         recipe=replace(Recipe(), drift=0.0, arms=0.0),
     ),
@@ -163,12 +169,14 @@ for kind in (
         "fresh",
         "New docs are shown higher for some hours, and are wanted more at first.",
         valid=False,
+        bias=-0.13,
         happens=list_new_docs,
     ),
     WorldKind(
         "clicks-move-ranks",
         "A click raises its doc for the later searches of the day.",
         valid=False,
+        bias=0.3,
         happens=reward_clicks,
     ),
 ):

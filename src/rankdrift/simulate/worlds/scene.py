@@ -213,19 +213,19 @@ class WorldKind:
         Whether the assumptions of the method hold in it.
     happens
         What goes on in a scene, at a strength.
+    recipe
+        What it is made from.
     bias
         Mean error of log p that the plain estimate has there at strength 1, over ranks 2 to 40,
         relative to rank 1: measured by `benchmarks/accuracy/world_biases.py`.
-    recipe
-        What it is made from.
     """
 
     name: str
     sentence: str
     valid: bool
-    bias: float = 0.0
     happens: Callable[[Scene, float], Change] | None = None
     recipe: Recipe = Recipe()
+    bias: float = 0.0
 
 
 WORLDS: Registry[WorldKind] = Registry("world")

@@ -69,7 +69,7 @@ for kind in (
         "large-clicks",
         "Nearly half of the searches get a click at rank 1.",
         valid=True,
-        recipe=replace(PLAIN, level=0.38, spread=0.4, pairs_a_query=60.0),
+        recipe=replace(PLAIN, level=0.36, spread=0.4, pairs_a_query=60.0),
     ),
     WorldKind(
         "steep",
