@@ -19,8 +19,9 @@ RANKS = 40
 KNOTS = np.array([1, 2, 4, 8, 20, 40])
 # Standard errors that the mean of SEEDS ratios may be off.
 FAR = 4.0
-# Large click probabilities: at ranks 1 to 3 single clicks are 0.63 off in log p, 0.49 of pairs shown
-# below rank 20, every click 0.01. The means of four worlds have deviations of 0.04, 0.08 and 0.03.
+# Large click probabilities: over 20 worlds, ranks 1 to 3 are 0.63 off in log p by single clicks,
+# 0.49 by those of pairs shown below rank 20, 0.01 by every click; the means of four worlds have
+# deviations of about 0.04, 0.1 and 0.03.
 FAR_OFF, STILL_OFF, NEAR = 0.5, 0.2, 0.12
 HALF = 0.5  # the ratio of two errors, each of 16 worlds, has a deviation of about 0.2
 
