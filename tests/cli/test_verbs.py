@@ -12,6 +12,7 @@ from rankdrift import Counts, harvest, merge, read_log
 from rankdrift.cli import VERBS
 from rankdrift.cli import rankdrift as group
 from rankdrift.core.errors import RankdriftError
+from rankdrift.simulate import pairs
 
 COUNTS_KEYS = {"file", "counts", "funnel"}
 
@@ -207,6 +208,23 @@ def test_an_extrapolation_to_ranks_that_are_there_is_noted(rankdrift, log):
     assert done.code == 0
     assert "Note: There was nothing to draw on to rank 5: pairs moved down to rank 60" in done.err
     assert "nothing to draw on" not in rankdrift("estimate", log, "--extrapolate-to", 70).err
+
+
+def test_only_pairs_shown_below_a_rank(rankdrift, log, tmp_path):
+    file = tmp_path / "counts.parquet"
+    pairs(3_000, ranks=30, relevance=0.3, spread=0.5, seed=1).counts.save(file)
+    words = ("estimate", file, "--clicks", "single", "--json")
+    whole, done = rankdrift(*words).json, rankdrift(*words, "--shown-below", 9)
+    counts = done.json["provenance"]["counts"]
+    assert counts["options"]["restrict"] == {"shown_below": 9}
+    assert 0 < counts["pairs"] < 3_000
+    assert f"{counts['pairs']:,} of 3,000 pairs are used: those known to have been" in done.err
+    assert "Left out" not in done.err
+    assert done.json["table"]["propensity"] != whole["table"]["propensity"]
+    done = rankdrift("estimate", file, "--shown-below", 30)
+    assert done.code == 2 and "shown_below is 30" in done.err
+    done = rankdrift("estimate", log, "--shown-below", 9, "--reference", 30)
+    assert "Note: Left out: 1,227 pairs shown more than 8 times." in done.err
 
 
 NAMED = ("--query=keywords", "--doc=item", "--rank=pos", "--click=hit", "--day=ts")

@@ -45,6 +45,12 @@ class CurveOption(click.Option):
     show_default=True,
     help="Every click, or only pairs with a single one, as in the paper.",
 )
+@click.option(
+    "--shown-below",
+    type=int,
+    metavar="RANK",
+    help="Only pairs shown below it at least once: advised in the paper where clicks are many.",
+)
 @click.option("--reference", default=1, show_default=True, help="The rank whose propensity is 1.")
 @click.option(
     "--errors",
@@ -69,6 +75,7 @@ def estimate(
     output: str | None,
     curve: str,
     clicks: "Clicks",
+    shown_below: int | None,
     reference: int,
     errors: "Errors",
     samples: int,
@@ -95,6 +102,10 @@ def estimate(
     from rankdrift.report.terminal.curve import curve_report
 
     counts = counts_of(screen, inputs, options)
+    if shown_below is not None:
+        every, counts = counts, counts.restrict(shown_below=shown_below)
+        pairs = f"{counts.n_pairs:,} of {every.n_pairs:,} pairs"
+        screen.say(f"{pairs} are used: those known to have been shown below rank {shown_below}.")
     found = estimate(
         counts,
         curve=curve,

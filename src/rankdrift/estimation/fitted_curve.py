@@ -45,7 +45,7 @@ def to_propensities(counts: Counts, fitted: Fitted, options: Options) -> Propens
         least[~supported] = model_variance(fit_, (basis - won @ basis / won.sum())[~supported])
         deviations = no_less(deviations, least, won)
     place = int(np.searchsorted(ranks, options.reference))
-    pairs, clicks = _behind(counts, ranks, options.clicks)
+    pairs, clicks = behind(counts, ranks, options.clicks)
     return Propensities(
         ranks=ranks,
         log_p=log_p - log_p[place],
@@ -97,7 +97,7 @@ def _root(fit: Fit, options: Options) -> tuple[Floats, float]:
     return jackknife_root(bucket_influence(fit)[used]), float(len(used) - 1)
 
 
-def _behind(counts: Counts, ranks: Ranks, clicks: Clicks) -> tuple[Ints, Ints]:
+def behind(counts: Counts, ranks: Ranks, clicks: Clicks) -> tuple[Ints, Ints]:
     """Pairs used that were shown at each rank, and the clicks they got there."""
     used, overflow = counts.pairs, counts.overflow
     if clicks == "single":

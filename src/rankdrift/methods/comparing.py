@@ -124,9 +124,9 @@ def compare(
         From `read_log`.
     methods
         Names, or one: "loglog", "direct", "auto" or any other curve of `estimate` (rankdrift's own
-        likelihood); "em" and "em-pairs"; "all-pairs", "pivot-one" and "adjacent-chain"
-        (intervention harvesting, down to rank 50 or the log's max_rank); "ctr"; "experiment" and
-        "swaps".
+        likelihood); "ratio" (of two ranks at a time, Appendix C); "em" and "em-pairs"; "all-pairs",
+        "pivot-one" and "adjacent-chain" (intervention harvesting, down to rank 50 or the log's
+        max_rank); "ctr"; "experiment" and "swaps".
     reference
         The rank whose propensity is 1 in every curve.
     features
