@@ -5,13 +5,11 @@ import random
 
 import pyarrow as pa
 import pytest
-from oracle.harvest_oracle import from_events, from_lists, tally
+from oracle.harvest_oracle import tally
 from oracle.splits_oracle import split_tally
 from support.harness import random_log, with_holes, write_parquet
 
-from rankdrift.counts.counts import SPLITS, merge
-from rankdrift.harvesting import counting
-from rankdrift.harvesting.by_day import harvest_by_day
+from rankdrift.counts.counts import SPLITS
 
 TYPES = {
     "at": pa.timestamp("s"), "points": pa.float64(), "arm": pa.string(), "who": pa.int64(),
@@ -52,7 +50,7 @@ def of_counts(counts):
 def check(counts, found, options, buckets=64, several_days=True):
     """Equal to the oracle's, and every split that can be made is there."""
     has = {name for name in ("day", "search", *EXTRAS) if options.get(name)}
-    expected = split_tally(found, buckets, several_days, has)
+    expected = split_tally(found, has, buckets, several_days)
     ours = of_counts(counts)
     assert ours == expected
     return {split for _, split, *_ in ours}

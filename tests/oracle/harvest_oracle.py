@@ -26,8 +26,8 @@ class Tally:
     the pairs that are in comparisons.
     impressions, clicks: {(segment, rank): rows}.
     dropped: {reason: [rows, clicks]}; used: [rows, clicks, pairs]; notes: {name: rows}.
-    clicked_pairs: [(queries, doc, same, segment, day), rows shown] of each pair with a click, without
-    searches that show the doc twice; searches: {(day, search): docs clicked}.
+    clicked_pairs: [(queries, doc, same, segment, day), rows shown] of each pair with a click,
+    without searches that show the doc twice; searches: {(day, search): docs clicked}.
     """
 
     rows: int = 0

@@ -5,45 +5,29 @@ import datetime
 import math
 from collections import Counter, defaultdict
 from fractions import Fraction
+from functools import partial
 
 from oracle.harvest_oracle import bucket_of
 
 UNIT, FINE = 2**32, 2**20
 
 
-def split_tally(found, buckets=64, several_days=True, has=()):
+def split_tally(found, has, buckets=64, several_days=True):
     """{(segment, split, group, bucket, clicked, other): [weight, away, value]}.
 
     `found` is what `tally` gave; `has` names the columns there are, of day, search, score, ranker,
-    user and outcome; `several_days` says whether the days were counted together.
+    user and outcome; `several_days` says whether days are counted together.
     """
     sums = defaultdict(lambda: [0, 0, 0])
-    days = {pair[4] for pair, _ in found.clicked_pairs}
-    other_days = "day" in has and several_days and len(days) > 1
-    relevance = _relevance(found) if other_days else {}
-    for pair, shown in found.clicked_pairs:
-        if not any(row["click"] for row in shown) or len({row["rank"] for row in shown}) == 1:
+    pairs = [(p, shown) for p, shown in found.clicked_pairs if any(row["click"] for row in shown)]
+    other_days = "day" in has and several_days and len({pair[4] for pair, _ in pairs}) > 1
+    relevance = _relevance(found, pairs) if other_days else {}
+    for pair, shown in pairs:
+        if len({row["rank"] for row in shown}) == 1:
             continue
         queries, _, _, segment, day = pair
-        m, bucket = len(shown), bucket_of(queries, buckets)
-
-        def add(
-            split, group_of, bucket=bucket, block=half_octave, shown=shown, segment=segment, m=m
-        ):
-            """Every clicked appearance over every other at another rank, summed by ranks, each sum
-            rounded."""
-            cells = Counter()
-            for i, k in enumerate(shown):
-                for j, other in enumerate(shown):
-                    if i != j and k["click"] and k["rank"] != other["rank"]:
-                        group = group_of(k, other)
-                        if group is not None:
-                            cells[group, k["rank"], other["rank"]] += 1
-            for (group, a, b), times in cells.items():
-                row = sums[segment, split, group, bucket, block(a), block(b)]
-                row[0] += rounded(Fraction(times, m - 1) * UNIT)
-                row[1] += rounded(Fraction(times * (level(b) - level(a)), m - 1) * FINE)
-
+        bucket = bucket_of(queries, buckets)
+        add = partial(_add, sums, segment, shown, bucket, half_octave)
         if pair in relevance:
             add("relevance", lambda k, other, pair=pair: relevance[pair])
         if "outcome" in has:
@@ -51,17 +35,32 @@ def split_tally(found, buckets=64, several_days=True, has=()):
         if "user" in has:
             add("user", _users)
         if "search" in has:
-            clicked = found.searches
-            add("neighbours", lambda k, other, day=day: _neighbours(clicked, day, k, other))
-        if "day" in has:
-            parity = datetime.date.fromisoformat(day).day % 2
-            add("queries", lambda k, other, parity=parity: parity,
-                bucket=bucket_of(queries, 4096), block=octave)  # fmt: skip
+            add("neighbours", partial(_neighbours, found.searches, day))
         if "score" in has:
             _add_scores(sums, segment, bucket, shown)
+        if "day" in has:
+            parity = datetime.date.fromisoformat(day).day % 2
+            add = partial(_add, sums, segment, shown, bucket_of(queries, 4096), octave)
+            add("queries", lambda k, other, parity=parity: parity)
     if "ranker" in has and other_days:
-        _add_rankers(sums, found, buckets)
+        _add_rankers(sums, pairs, buckets)
     return {key: row for key, row in sums.items() if any(row)}
+
+
+def _add(sums, segment, shown, bucket, block, split, group_of):
+    """Every clicked appearance over every other at another rank, summed by ranks and rounded."""
+    cells = Counter()
+    for k in shown:
+        for other in shown:
+            if k["click"] and k["rank"] != other["rank"]:
+                group = group_of(k, other)
+                if group is not None:
+                    cells[group, k["rank"], other["rank"]] += 1
+    for (group, a, b), times in cells.items():
+        row = sums[segment, split, group, bucket, block(a), block(b)]
+        share = Fraction(times, len(shown) - 1)
+        row[0] += rounded(share * UNIT)
+        row[1] += rounded(share * (level(b) - level(a)) * FINE)
 
 
 def rounded(number):
@@ -82,6 +81,7 @@ def octave(rank):
 
 
 def level(rank):
+    """log2, in 1/4096."""
     return math.floor(math.log2(rank) * 4096 + 0.5)
 
 
@@ -102,7 +102,7 @@ def _neighbours(clicked, day, k, other):
     return int(two.pop()) if len(two) == 1 else None
 
 
-def _relevance(found):
+def _relevance(found, pairs):
     """Pair -> group, by the item's clicks on other days."""
     impressions, clicks = Counter(), Counter()
     for (_, rank), n in found.impressions.items():
@@ -110,7 +110,6 @@ def _relevance(found):
     for (_, rank), n in found.clicks.items():
         clicks[rank] += n
     by_day, expected, days = Counter(), Counter(), defaultdict(set)
-    pairs = [(p, shown) for p, shown in found.clicked_pairs if any(row["click"] for row in shown)]
     n_days = len({pair[4] for pair, _ in pairs})
     for (queries, doc, _, segment, day), shown in pairs:
         item = queries, doc, segment
@@ -124,48 +123,45 @@ def _relevance(found):
         others = sum(by_day[item, other] for other in days[item] - {day})
         usual = expected[item] / len(days[item]) * (n_days - 1)
         groups[pair] = 8 + max(-8, min(8, round(2 * math.log((others + 2) / (usual + 2)))))
-    return groups if n_days > 1 else {}
+    return groups
 
 
 # -- scores ----------------------------------------------------------------------------------------
 
 
 def _add_scores(sums, segment, bucket, shown):
+    """Every clicked appearance over every other; of many, some stand for all."""
     scored = [row for row in shown if row["score"] is not None]
-    m = len(shown)
-    # (seconds, rank, score) -> [appearances, clicks]
-    cells = defaultdict(lambda: [0, Fraction(0)])
-    if len(scored) <= 32:
-        for row in scored:
-            cell = cells[row["seconds"], row["rank"], row["score"]]
-            cell[0] += 1
-            cell[1] += bool(row["click"])
+    m = 32 if len(scored) > 32 else len(shown)
+    if len(shown) > 32:
+        kept = list(_thinned(scored))
     else:
-        m = 32
-        ordered = sorted(scored, key=_order)
-        kept = {math.ceil(Fraction(j * len(scored), 32)) for j in range(32)}
-        alike = defaultdict(lambda: [0, 0, 0])
-        for i, row in enumerate(ordered):
-            one = alike[row["seconds"], row["rank"], row["score"], row["search"]]
-            one[0] += 1
-            one[1] += i in kept
-            one[2] += bool(row["click"])
-        for (*cell, _), (n, t, c) in alike.items():
-            if t:
-                cell = cells[tuple(cell)]
-                cell[0] += t
-                cell[1] += Fraction(rounded(Fraction(c * t, n) * FINE), FINE)
-    for a, (_, c) in cells.items():
-        for b, (n, _) in cells.items():
-            others = n - (a == b)
-            if not c or not others:
-                continue
-            group, ratio = _difference(a[2] - b[2], a[0], b[0])
-            row = sums[segment, "score", group, bucket, half_octave(a[1]), half_octave(b[1])]
-            times = c * others / (m - 1)
-            row[0] += rounded(times * UNIT)
-            row[1] += rounded(times * (level(b[1]) - level(a[1])) * FINE)
-            row[2] += rounded(times * ratio * FINE) * (UNIT // FINE)
+        kept = [(row, 1, Fraction(bool(row["click"]))) for row in scored]
+    for i, (a, _, clicks) in enumerate(kept):
+        for j, (b, times, _) in enumerate(kept):
+            group, ratio = _difference(a["score"] - b["score"], a["seconds"], b["seconds"])
+            blocks = half_octave(a["rank"]), half_octave(b["rank"])
+            row, share = sums[segment, "score", group, bucket, *blocks], clicks / (m - 1)
+            row[0] += rounded(share * times * UNIT)
+            if i == j:  # not with itself
+                row[0] -= rounded(share * UNIT)
+            row[1] += rounded(share * times * (level(b["rank"]) - level(a["rank"])) * FINE)
+            row[2] += rounded(share * times * ratio * FINE) * (UNIT // FINE)
+
+
+def _thinned(scored):
+    """(appearance, how many like it are kept, the clicks of these): the first of every 32nd part,
+    in order. Of those alike in all but the click each has the same share of the clicks."""
+    parts = min(32, len(scored))
+    kept = {math.ceil(Fraction(j * len(scored), parts)) for j in range(parts)}
+    alike = defaultdict(list)
+    for i, row in enumerate(sorted(scored, key=_order)):
+        alike[_order(row)].append((row, i in kept))
+    for rows in alike.values():
+        times, clicks = sum(keep for _, keep in rows), sum(bool(row["click"]) for row, _ in rows)
+        if times:
+            share = rounded(Fraction(clicks * times, len(rows)) * FINE)
+            yield rows[0][0], times, Fraction(share, FINE)
 
 
 def _order(row):
@@ -191,9 +187,8 @@ def _difference(score, seconds, other_seconds):
 # -- rankers ---------------------------------------------------------------------------------------
 
 
-def _add_rankers(sums, found, buckets):
+def _add_rankers(sums, pairs, buckets):
     depth = defaultdict(list)  # (item, ranker) -> [(day, log2 of rank)]
-    pairs = [(p, shown) for p, shown in found.clicked_pairs if any(row["click"] for row in shown)]
     for (queries, doc, _, segment, day), shown in pairs:
         for row in shown:
             if row["ranker"] is not None:
@@ -211,11 +206,10 @@ def _add_rankers(sums, found, buckets):
         known = [row for row in shown if row["ranker"] in hats]
         if len(hats) < 2:
             continue
-        bucket, cells = bucket_of(queries, buckets), Counter()
-        for row in known:
-            cells[row["ranker"], row["rank"]] += bool(row["click"])
-        for (ranker, rank), clicks in cells.items():
-            for i in range(7):
-                mean = Fraction(sum(hats[row["ranker"]][i] for row in known), len(known))
-                weight = rounded(clicks * (hats[ranker][i] - mean))
-                sums[segment, "ranker", i, bucket, rank, 0][0] += weight * (UNIT // FINE)
+        bucket = bucket_of(queries, buckets)
+        for i in range(7):
+            mean = Fraction(sum(hats[row["ranker"]][i] for row in known), len(known))
+            for row in known:
+                if row["click"]:
+                    weight = rounded(hats[row["ranker"]][i] - mean) * (UNIT // FINE)
+                    sums[segment, "ranker", i, bucket, row["rank"], 0][0] += weight

@@ -71,22 +71,32 @@ def appearances(p: Planner) -> str:
 def sums(p: Planner) -> dict[str, str]:
     """What is summed over the appearances of a pair at a rank: name -> SQL of the sum.
 
-    joined_n, joined_c: appearances and clicks where another doc of the search was clicked, alone_n
-    and alone_c where none was. won: clicks with the outcome. known_n, known_c: of known users.
-    scored: appearances with a score.
+    joined_n, joined_c: appearances and clicks where another doc of the search was clicked.
+    searched_n, searched_c: of known searches, and known_n, known_c of known users, unless all are.
+    won: clicks with the outcome.
     """
     found = dict[str, str]()
+
+    def count(name: str, where: str) -> None:
+        found[f"{name}_n"] = f"count(CASE WHEN {where} THEN 1 END)"
+        found[f"{name}_c"] = f"count(CASE WHEN {where} AND click > 0 THEN 1 END)"
+
     if p.roles.search:
-        other = "coalesce(clicked, 0) > click"
-        none = f"{APPEARANCES}.search IS NOT NULL AND coalesce(clicked, 0) <= click"
-        for name, where in (("joined", other), ("alone", none)):
-            found[f"{name}_n"] = f"sum(CASE WHEN {where} THEN 1 ELSE 0 END)"
-            found[f"{name}_c"] = f"sum(CASE WHEN {where} THEN click ELSE 0 END)"
+        count("joined", "clicked > click")
+        if not search_known(p):
+            count("searched", f"{APPEARANCES}.search IS NOT NULL")
     if p.roles.outcome:
-        found["won"] = "sum(outcome)"
-    if p.roles.user:
-        found["known_n"] = "count(visitor)"
-        found["known_c"] = "sum(CASE WHEN visitor IS NOT NULL THEN click ELSE 0 END)"
-    if p.roles.score:
-        found["scored"] = "count(score)"
-    return {name: f"CAST({sql} AS BIGINT)" for name, sql in found.items()}
+        found["won"] = "CAST(sum(outcome) AS BIGINT)"
+    if p.roles.user and not user_known(p):
+        count("known", "visitor IS NOT NULL")
+    return found
+
+
+def search_known(p: Planner) -> bool:
+    """Has every row a search, as far as statistics say?"""
+    return bool(p.roles.search) and p.columns[p.roles.search or ""].full
+
+
+def user_known(p: Planner) -> bool:
+    """Has every row a user, as far as statistics say?"""
+    return bool(p.roles.user) and p.columns[p.roles.user or ""].full

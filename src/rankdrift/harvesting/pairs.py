@@ -184,9 +184,8 @@ def cells(p: Planner, sums: Mapping[str, str] | None = None, source: str = APPEA
 def _pairs(p: Planner, max_shown: int) -> str:
     """How often each pair was shown and clicked, at what ranks, and which way it moved."""
     pair = ", ".join(p.pair)
-    scored = ", CAST(sum(scored) AS BIGINT) AS scored" if p.roles.score else ""
     return (
-        f"SELECT {pair}, CAST(sum(n) AS BIGINT) AS m, CAST(sum(c) AS BIGINT) AS c{scored},\n"
+        f"SELECT {pair}, CAST(sum(n) AS BIGINT) AS m, CAST(sum(c) AS BIGINT) AS c,\n"
         f"  min(rank) AS lowest, max(rank) AS highest, {_drift(p, max_shown)} AS drift\n"
         f"FROM {of_part(p, CELLS)} GROUP BY {pair}"
     )
@@ -194,8 +193,7 @@ def _pairs(p: Planner, max_shown: int) -> str:
 
 def _used(p: Planner, buckets: int) -> str:
     """Pairs that moved and were clicked, with what their keys say."""
-    scored = ["scored"] if p.roles.score else []
-    of_pairs = (f"{PAIRS}.{c}" for c in [*p.pair, "m", "c", "lowest", "drift", *scored])
+    of_pairs = (f"{PAIRS}.{c}" for c in [*p.pair, "m", "c", "lowest", "drift"])
     fields = [*p.segments, f"{bucket_sql(p, buckets)} AS bucket", *of_pairs]
     if p.roles.day:
         fields += [f"{bucket_sql(p, QUERY_BUCKETS)} AS query_bucket"]

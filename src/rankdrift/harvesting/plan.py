@@ -66,7 +66,7 @@ def harvest_plan(planner: Planner, sizes: Sizes, several_days: bool | None = Non
         (
             *rows.steps(p),
             *pairs.steps(p, sizes.buckets, sizes.max_shown),
-            *splits.steps(p, sizes.buckets, several),
+            *splits.steps(p, sizes.buckets, sizes.max_shown, several),
             *result.steps(p, sizes.max_shown, several),
         )
     )

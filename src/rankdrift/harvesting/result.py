@@ -12,7 +12,6 @@ from rankdrift.counts.schema import (
     SPLIT,
     TYPES,
 )
-from rankdrift.counts.tables import UNIT
 from rankdrift.harvesting import splits
 from rankdrift.harvesting.pairs import same_pair
 from rankdrift.log.sql.plan import (
@@ -110,22 +109,18 @@ def _pairs(p: Planner) -> str:
 
 def _comparisons(p: Planner, max_shown: int) -> str:
     """Much-shown pairs: "a clicked over b" weighs c_a n_b / (m - 1), in 1/UNIT."""
-    single = "p.c = 1"
     selected = row(
         p,
         RANK_PAIR.name,
-        **_segments(p, "p."),
-        bucket="p.bucket",
-        single=single,
-        rank="a.rank",
-        other="b.rank",
-        n=f"sum({splits.share(p, 'a.c * b.n', UNIT, 'p.m - 1')})",
+        **_segments(p),
+        bucket="bucket",
+        single="single",
+        rank="clicked_rank",
+        other="other_rank",
+        n="sum(every_weight)",
     )
-    return (
-        f"{selected}\nFROM {USED} AS p JOIN {CELLS} AS a ON {same_pair(p, 'p', 'a')} AND a.c > 0\n"
-        f"JOIN {CELLS} AS b ON {same_pair(p, 'p', 'b')} AND a.rank <> b.rank\n"
-        f"WHERE p.m > {max_shown}"
-        + _group_by(p, "p.bucket", single, "a.rank", "b.rank", prefix="p.")
+    return f"{selected}\nFROM {splits.COMPARED} WHERE m > {max_shown}" + _group_by(
+        p, "bucket", "single", "clicked_rank", "other_rank"
     )
 
 

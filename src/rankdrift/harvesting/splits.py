@@ -10,12 +10,12 @@ from math import exp
 
 from rankdrift.core.rank_blocks import HALF_OCTAVES
 from rankdrift.counts.tables import UNIT
+from rankdrift.harvesting import extras
 from rankdrift.harvesting.pairs import bucket_sql, of_part, same_pair
 from rankdrift.log.sql.plan import (
     APPEARANCES,
     CELLS,
     KNOWN,
-    PAIRS,
     TALLY,
     USED,
     Planner,
@@ -35,17 +35,17 @@ HOUR = 3600
 RANKS = "ranks"  # every rank: its block, its logarithm, how often it is clicked
 COMPARED = "compared"  # each clicked rank of a pair over each other
 BLOCKS = "split_blocks"  # the same, summed by blocks of ranks
-VISITS = "visits"  # pairs by user and rank
 VISITED = "visited"  # comparisons within users
-SCORED = "scored"  # pairs by rank and score
+SCORED = "scored"  # the appearances whose scores are compared
 SCORES = "split_scores"  # comparisons by the differences of scores
-ITEM_KEYS = "item_keys"  # the keys of pairs without the day, numbered
+CLICKED = "clicked_pairs"  # pairs with a click, and how many are usual at their ranks
+ITEM_KEYS = "item_keys"  # the keys, but for the day, that several of them have
 ITEMS = "items"  # which pair is of which
-ITEM_DAYS = "item_days"  # their clicks by day, and the usual clicks at their ranks
+ITEM_DAYS = "item_days"  # their clicks by day
 RELEVANCE = "relevance"  # pairs by their clicks on other days
-ARMS = "arms"  # pairs by ranker and rank
-ARM_PAIRS = "arm_pairs"  # pairs by ranker
-ARM_HATS = "arm_hats"  # how deep a ranker showed them on other days
+ARM_PAIRS = "arm_pairs"  # pairs by ranker, and how deep it showed them
+ARM_CLICKS = "arm_clicks"  # their clicks
+ARM_HATS = "arm_hats"  # how deep a ranker showed items on other days
 BY_ARM = "split_arms"  # clicks by rank and by how rankers differ there
 
 
@@ -77,8 +77,8 @@ class SplitRows:
     where: str = "TRUE"
 
 
-def steps(p: Planner, buckets: int, several_days: bool) -> list[Step]:
-    """From pairs to sums of comparisons.
+def steps(p: Planner, buckets: int, max_shown: int, several_days: bool) -> list[Step]:
+    """From pairs to comparisons and their sums.
 
     Parameters
     ----------
@@ -86,27 +86,33 @@ def steps(p: Planner, buckets: int, several_days: bool) -> list[Step]:
         What it has columns for is split.
     buckets
         Groups that queries are split into.
+    max_shown
+        Pairs with more appearances are compared whatever there are columns for.
     several_days
         Whether what is counted may be of more days than one.
     """
     days = bool(p.roles.day) and several_days
     found = [Step(RANKS, _ranks(p), keep=True)]
     if p.roles.user:
-        found += [Step(VISITS, _visits(p), keep=True), Step(VISITED, _visited(p), adds=True)]
+        found.append(Step(VISITED, _visited(p), keep=True, adds=True))
     if p.roles.score:
-        found += [Step(SCORED, _scored(p), keep=True), Step(SCORES, _scores(p), adds=True)]
-    if p.roles.ranker and days:
-        found.append(Step(ARMS, _arms(p), keep=True, adds=True))
+        found.append(Step(SCORED, _scored(p), keep=True))
+        found.append(Step(SCORES, _scores(p), keep=True, adds=True))
+    if days and p.roles.ranker:
+        found.append(Step(ARM_PAIRS, _arm_pairs(p), keep=True, adds=True))
+        found.append(Step(ARM_CLICKS, _arm_clicks(p), keep=True, adds=True))
     if days:
         found += _items(p)
         found.append(Step(RELEVANCE, _relevance(p), keep=True, whole=True))
-    if p.roles.ranker and days:
-        found += _by_arm(p, buckets)
+    if days and p.roles.ranker:
+        found.append(Step(ARM_HATS, _arm_hats(p), keep=True, whole=True))
+        found.append(Step(BY_ARM, _by_arm(p, buckets), keep=True, whole=True))
     compared = _compared(p)
-    if compared:
-        found.append(Step(COMPARED, _comparisons(p, compared, days), keep=True, whole=True))
+    some = f"p.m > {max_shown}" if compared.keys() == {"every"} and not p.roles.day else "TRUE"
+    found.append(Step(COMPARED, _comparisons(p, compared, days, some), keep=True, whole=True))
+    if days or len(compared) > 1:
         found.append(Step(BLOCKS, _blocks(p, list(compared), days), keep=True, whole=True))
-    return found if len(found) > 1 else []
+    return found
 
 
 def rows(p: Planner, several_days: bool) -> Iterator[SplitRows]:
@@ -206,22 +212,26 @@ def _ranks(p: Planner) -> str:
 
 def _compared(p: Planner) -> dict[str, str]:
     """What comparisons are summed of: name -> c * n of "a clicked over b"."""
-    found = {}
-    if p.roles.day:
-        found["every"] = "a.c * b.n"
+    found = {"every": "a.c * b.n"}
     if p.roles.outcome:
         found |= {"won": "a.won * b.n", "lost": "(a.c - a.won) * b.n"}
     if p.roles.user:
         within = f"coalesce({VISITED}.product, 0)"
-        found |= {"one_user": within, "two_users": f"a.known_c * b.known_n - {within}"}
+        known = "a.c * b.n" if extras.user_known(p) else "a.known_c * b.known_n"
+        found |= {"one_user": within, "two_users": f"{known} - {within}"}
     if p.roles.search:
-        found |= {name: f"a.{name}_c * b.{name}_n" for name in ("joined", "alone")}
+        searched_c, searched_n = "a.searched_c", "b.searched_n"
+        if extras.search_known(p):
+            searched_c, searched_n = "a.c", "b.n"
+        alone = f"({searched_c} - a.joined_c) * ({searched_n} - b.joined_n)"
+        found |= {"joined": "a.joined_c * b.joined_n", "alone": alone}
     return found
 
 
-def _comparisons(p: Planner, compared: Mapping[str, str], days: bool) -> str:
-    """Each clicked rank a of a pair over each other rank b of it."""
+def _comparisons(p: Planner, compared: Mapping[str, str], days: bool, some: str) -> str:
+    """Each clicked rank a of a pair over each other rank b of it, for some of the pairs used."""
     fields = [*(f"p.{g} AS {g}" for g in p.segments), "p.bucket AS bucket"]
+    fields += ["p.m AS m", "p.c = 1 AS single", "a.rank AS clicked_rank", "b.rank AS other_rank"]
     fields += ["ra.block AS clicked", "rb.block AS other"]
     joins = ""
     if p.roles.day:
@@ -244,7 +254,8 @@ def _comparisons(p: Planner, compared: Mapping[str, str], days: bool) -> str:
         f"SELECT {listed}\n"
         f"FROM {USED} AS p JOIN {CELLS} AS a ON {same_pair(p, 'p', 'a')} AND a.c > 0\n"
         f"JOIN {CELLS} AS b ON {same_pair(p, 'p', 'b')} AND a.rank <> b.rank\n"
-        f"JOIN {RANKS} AS ra ON ra.rank = a.rank JOIN {RANKS} AS rb ON rb.rank = b.rank{joins}"
+        f"JOIN {RANKS} AS ra ON ra.rank = a.rank JOIN {RANKS} AS rb ON rb.rank = b.rank{joins}\n"
+        f"WHERE {some}"
     )
 
 
@@ -261,25 +272,14 @@ def _blocks(p: Planner, names: Sequence[str], days: bool) -> str:
 # -- users -----------------------------------------------------------------------------------------
 
 
-def _visits(p: Planner) -> str:
-    """Used pairs by user and rank."""
-    pair = ", ".join(f"{APPEARANCES}.{column}" for column in p.pair)
-    return (
-        f"SELECT {pair}, visitor, rank, count(*) AS n, CAST(sum(click) AS BIGINT) AS c\n"
-        f"FROM {APPEARANCES} JOIN {of_part(p, USED)} ON {same_pair(p, USED, APPEARANCES)}\n"
-        f"WHERE visitor IS NOT NULL GROUP BY {pair}, visitor, rank"
-    )
-
-
 def _visited(p: Planner) -> str:
-    """c * n of comparisons within users."""
-    pair = ", ".join(f"a.{column}" for column in p.pair)
+    """c * n of comparisons within users: clicks are few, and their users mostly came once."""
+    pair, user = ", ".join(f"a.{column}" for column in p.pair), ", ".join((*p.pair, "visitor"))
     return (
-        f"SELECT {pair}, a.rank AS clicked, b.rank AS other,"
-        " CAST(sum(a.c * b.n) AS BIGINT) AS product\n"
-        f"FROM {VISITS} AS a JOIN {VISITS} AS b ON {same_pair(p, 'a', 'b')}"
-        " AND a.visitor = b.visitor AND a.rank <> b.rank\n"
-        f"WHERE a.c > 0 GROUP BY {pair}, a.rank, b.rank"
+        f"SELECT {pair}, a.rank AS clicked, b.rank AS other, count(*) AS product\n"
+        f"FROM (SELECT {user}, rank FROM {APPEARANCES} WHERE click > 0) AS a\n"
+        f"JOIN (SELECT {user}, rank FROM {APPEARANCES}) AS b ON {same_pair(p, 'a', 'b')}"
+        f" AND a.visitor = b.visitor AND a.rank <> b.rank\nGROUP BY {pair}, a.rank, b.rank"
     )
 
 
@@ -287,69 +287,83 @@ def _visited(p: Planner) -> str:
 
 
 def _scored(p: Planner) -> str:
-    """Used pairs by time, rank and score: t appearances, c of 1/FINE clicks.
+    """The scores of used pairs: t appearances, c of 1/FINE clicks.
 
-    Much-shown pairs are thinned. Of appearances that are alike in all but the click some may be
-    left out, each with the same share of the clicks: which ones it would be must not depend on the
-    click.
+    Much-shown pairs are thinned: the first of each of MOST_COMPARED parts of the same length is
+    kept. Of appearances that are alike in all but the click some may be left out, each with the
+    same share of the clicks: which ones it would be must not depend on the click.
     """
-    pair = ", ".join(f"{USED}.{column}" for column in p.pair)
-    plain = ", ".join(p.pair)
-    alike = ", ".join([*(["seconds"] if p.roles.time else []), "rank", "score"])
-    apart = f"{alike}, search" if p.roles.search else alike
+    pair, used = ", ".join(p.pair), ", ".join(f"{USED}.{column}" for column in p.pair)
+    score = ", ".join([*(["seconds"] if p.roles.time else []), "rank", "score"])
     source = (
         f"{APPEARANCES} JOIN {of_part(p, USED)} ON {same_pair(p, USED, APPEARANCES)}"
-        f" AND score IS NOT NULL AND {USED}.scored"
+        f" AND score IS NOT NULL AND {USED}.m"
     )
+    apart = f"{score}, search" if p.roles.search else score
+    if extras.search_known(p) and p.has_search:  # then no two are alike
+        many = f"SELECT {used}, {apart}, 1 AS n, click AS c FROM {source} > {MOST_COMPARED}"
+    else:
+        many = (
+            f"SELECT {used}, {apart}, count(*) AS n, CAST(sum(click) AS BIGINT) AS c\n"
+            f"FROM {source} > {MOST_COMPARED} GROUP BY {used}, {apart}"
+        )
+    nullable = {"seconds"} if extras.search_known(p) else {"seconds", "search"}
     order = ", ".join(
-        f"CASE WHEN {name} IS NULL THEN 1 ELSE 0 END, {name}" for name in apart.split(", ")
+        f"CASE WHEN {name} IS NULL THEN 1 ELSE 0 END, {name}" if name in nullable else name
+        for name in apart.split(", ")
     )
-    before = (
-        f"sum(n) OVER (PARTITION BY {plain} ORDER BY {order}"
-        " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) - n"
+    until = (
+        f"sum(n) OVER (PARTITION BY {pair} ORDER BY {order}"
+        " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    )
+    ordered = (
+        f"SELECT *, CAST({until} AS BIGINT) AS until,"
+        f" CAST(sum(n) OVER (PARTITION BY {pair}) AS BIGINT) AS scored FROM ({many}) AS many"
     )
 
     def kept(first: str) -> str:
-        """How many of so many first appearances are kept: one at the start of each of
-        MOST_COMPARED parts of the same length."""
+        """How many of so many first appearances are kept."""
         place = f"{_double(p, f'{MOST_COMPARED} * ({first} - 1)')} / {_double(p, 'scored')}"
         return f"CASE WHEN {first} > 0 THEN CAST(floor({place}) AS BIGINT) + 1 ELSE 0 END"
 
-    many = (
-        f"SELECT {pair}, {apart}, {USED}.scored AS scored, count(*) AS n,"
-        f" CAST(sum(click) AS BIGINT) AS c\n"
-        f"FROM {source} > {MOST_COMPARED} GROUP BY {pair}, {apart}, {USED}.scored"
+    thin = f"{kept('until')} - {kept('(until - n)')}"
+    thinned = (
+        f"SELECT *, CASE WHEN scored > {MOST_COMPARED} THEN {thin} ELSE n END AS t\n"
+        f"FROM ({ordered}) AS in_order"
     )
-    ordered = f"SELECT *, CAST({before} AS BIGINT) AS before FROM ({many}) AS many"
-    thinned = f"SELECT *, {kept('before + n')} - {kept('before')} AS t FROM ({ordered}) AS in_order"
     return (
-        f"SELECT {pair}, {alike}, count(*) AS t, CAST(sum(click) * {FINE} AS BIGINT) AS c\n"
-        f"FROM {source} <= {MOST_COMPARED} GROUP BY {pair}, {alike}\nUNION ALL\n"
-        f"SELECT {plain}, {alike}, CAST(sum(t) AS BIGINT) AS t,"
-        f" CAST(sum({share(p, 'c * t', FINE, 'n')}) AS BIGINT) AS c\n"
-        f"FROM ({thinned}) AS thinned WHERE t > 0 GROUP BY {plain}, {alike}"
+        f"SELECT {used}, {score}, 0 AS thinned, CAST(1 AS BIGINT) AS t,"
+        f" CAST(click * {FINE} AS BIGINT) AS c\nFROM {source} <= {MOST_COMPARED}\nUNION ALL\n"
+        f"SELECT {pair}, {score}, CASE WHEN scored > {MOST_COMPARED} THEN 1 ELSE 0 END AS thinned,"
+        f" t, {share(p, 'c * t', FINE, 'n')} AS c\n"
+        f"FROM ({thinned}) AS thinned WHERE t > 0"
     )
 
 
 def _scores(p: Planner) -> str:
     """Every two appearances of a pair by the differences of score and time."""
     segments = "".join(f"{USED}.{g} AS {g}, " for g in p.segments)
-    alike, late = "a.rank = b.rank AND a.score = b.score", "0"
+    late = "0"
     if p.roles.time:
-        alike += " AND a.seconds IS NOT DISTINCT FROM b.seconds"
         apart = "abs(a.seconds - b.seconds)"
         far = f"CASE WHEN {apart} > {6 * HOUR} THEN 2 WHEN {apart} > {HOUR} THEN 1 ELSE 0 END"
         late = f"CASE WHEN a.seconds < b.seconds THEN -1 ELSE 1 END * ({far})"
-    others = f"b.t - CASE WHEN {alike} THEN 1 ELSE 0 END"
-    most = MOST_COMPARED
-    of = f"CASE WHEN {USED}.scored > {most} THEN {most - 1} ELSE {USED}.m - 1 END"
-    pairs = (
-        f"SELECT {segments}{USED}.bucket AS bucket, ra.block AS clicked, rb.block AS other,"
-        f" rb.lg - ra.lg AS deeper,\n  a.c * ({others}) AS product, {of} AS of_all,"
+    clicks = (
+        f"{of_part(p, USED)} JOIN {SCORED} AS a ON {same_pair(p, USED, 'a')} AND a.c > 0\n"
+        f"JOIN {RANKS} AS ra ON ra.rank = a.rank"
+    )
+    of_click = (
+        f"{segments}{USED}.bucket AS bucket, ra.block AS clicked,"
+        f" CASE WHEN a.thinned = 1 THEN {MOST_COMPARED} ELSE {USED}.m END - 1 AS of_all"
+    )
+    # An appearance is among those of its pair, but is not compared with itself.
+    two = (
+        f"SELECT {of_click}, rb.block AS other, rb.lg - ra.lg AS deeper, a.c * b.t AS product,"
         f" {late} AS late, a.score - b.score AS better\n"
-        f"FROM {of_part(p, USED)} JOIN {SCORED} AS a ON {same_pair(p, USED, 'a')} AND a.c > 0\n"
-        f"JOIN {SCORED} AS b ON {same_pair(p, USED, 'b')}\n"
-        f"JOIN {RANKS} AS ra ON ra.rank = a.rank JOIN {RANKS} AS rb ON rb.rank = b.rank"
+        f"FROM {clicks} JOIN {SCORED} AS b ON {same_pair(p, USED, 'b')}\n"
+        f"JOIN {RANKS} AS rb ON rb.rank = b.rank\nUNION ALL\n"
+        f"SELECT {of_click}, ra.block AS other, 0 AS deeper, -a.c AS product, 0 AS late,"
+        f" {_double(p, 0)} AS better\nFROM {clicks}"
     )
     size = f"abs(better) * {_double(p, SPREAD)}"
     power = f"floor(ln({size}) / ln({_double(p, 4)}))"
@@ -357,14 +371,13 @@ def _scores(p: Planner) -> str:
         f"SELECT *, {size} AS size,"
         f" CASE WHEN better = 0 THEN {_double(p, 0)}"
         f" ELSE greatest({_double(p, -30)}, least({_double(p, 30)}, {power})) END AS power\n"
-        f"FROM ({pairs}) AS two WHERE product > 0"
+        f"FROM ({two}) AS two"
     )
     sign = "CASE WHEN better = 0 THEN 0 WHEN better < 0 THEN -1 ELSE 1 END"
-    part = f"({sign} * (CAST(power AS BIGINT) + 32) + 64) * 8 + late + 2"
     ratio = f"least({_double(p, 16)}, size / power({_double(p, 4)}, power))"
     value = f"{_double(p, 'product')} * {ratio} / {_double(p, 'of_all')}"
     fields = {
-        "part": part,
+        "part": f"({sign} * (CAST(power AS BIGINT) + 32) + 64) * 8 + late + 2",
         "weight": share(p, "product", UNIT // FINE, "of_all"),
         "away": share(p, "product * deeper", UNIT // FINE // LEVEL, "of_all"),
         "value": f"{_rounded(p, value)} * {UNIT // FINE}",
@@ -381,45 +394,51 @@ def _scores(p: Planner) -> str:
 # -- the same item on other days -------------------------------------------------------------------
 
 
-def _item(p: Planner) -> list[str]:
-    """What tells items apart: pairs on whichever day, and whatever must be equal within one."""
-    return ["item_hash", "item"] if p.dialect.distributed else ["item"]
+_ITEM = ("item_hash", "item")
 
 
-def _same_item(p: Planner, a: str, b: str) -> str:
-    return " AND ".join(f"{a}.{column} = {b}.{column}" for column in _item(p))
+def _same_item(a: str, b: str) -> str:
+    return " AND ".join(f"{a}.{column} = {b}.{column}" for column in _ITEM)
 
 
 def _items(p: Planner) -> list[Step]:
-    """Items are numbered as pairs are: see `known`."""
-    names = [*p.queries, "doc", *p.segments]
+    """Items are pairs on whichever day, and whatever must be equal within one.
+
+    Most are clicked on one day only. So only those are looked for whose key has a hash of another;
+    the exact key decides.
+    """
+    names, pair = [*p.queries, "doc", *p.segments], ", ".join(p.pair)
     keys = ", ".join(names)
+    of_pairs = ", ".join(f"{KNOWN}.{column}" for column in (*p.pair, *names, "day"))
+    sums = "CAST(sum(c) AS BIGINT) AS c, CAST(sum(n * rate) AS BIGINT) AS e"
+    shown = (
+        f"SELECT {pair}, {sums} FROM {CELLS} JOIN {RANKS} ON {RANKS}.rank = {CELLS}.rank"
+        f" GROUP BY {pair} HAVING sum(c) > 0"
+    )
     clicked = (
-        f"SELECT {KNOWN}.* FROM {KNOWN} JOIN {PAIRS} ON {same_pair(p, KNOWN, PAIRS)}"
-        f" WHERE {PAIRS}.c > 0"
+        f"SELECT {of_pairs}, {p.hash_sql(names)} AS item_hash, shown.c AS c, shown.e AS e\n"
+        f"FROM {KNOWN} JOIN ({shown}) AS shown ON {same_pair(p, KNOWN, 'shown')}"
     )
-    hashed, order = "", ""
-    if p.dialect.distributed:
-        hashed = f"{p.hash_sql(names)} AS item_hash, "
-        order = f"PARTITION BY item_hash ORDER BY {keys}"
-    named = "item_hash, " if hashed else ""
+    again = f"SELECT item_hash FROM {CLICKED} GROUP BY item_hash HAVING count(*) > 1"
     numbered = (
-        f"SELECT {named}{keys}, row_number() OVER ({order}) AS item\n"
-        f"FROM (SELECT DISTINCT {hashed}{keys} FROM ({clicked}) AS clicked) AS all_items"
+        f"SELECT item_hash, {keys}, row_number() OVER (PARTITION BY item_hash ORDER BY {keys})"
+        f" AS item\nFROM (SELECT DISTINCT item_hash, {keys} FROM {CLICKED}"
+        f" WHERE item_hash IN ({again})) AS all_items"
     )
-    equal = " AND ".join(f"clicked.{key} IS NOT DISTINCT FROM {ITEM_KEYS}.{key}" for key in names)
-    of_pairs = ", ".join(f"clicked.{column}" for column in (*p.pair, "day"))
-    of_items = ", ".join(f"{ITEM_KEYS}.{column}" for column in _item(p))
-    items = f"SELECT {of_pairs}, {of_items} FROM ({clicked}) AS clicked JOIN {ITEM_KEYS} ON {equal}"
-    item = ", ".join(f"{ITEMS}.{column}" for column in _item(p))
+    equal = " AND ".join(f"{CLICKED}.{key} IS NOT DISTINCT FROM {ITEM_KEYS}.{key}" for key in names)
+    fields = ", ".join(f"{CLICKED}.{column}" for column in (*p.pair, "day", "c", "e"))
+    items = (
+        f"SELECT {fields}, {ITEM_KEYS}.item_hash, {ITEM_KEYS}.item\nFROM {CLICKED}"
+        f" JOIN {ITEM_KEYS} ON {CLICKED}.item_hash = {ITEM_KEYS}.item_hash AND {equal}"
+    )
+    item = ", ".join(_ITEM)
     days = (
-        f"SELECT {item}, day, CAST(sum(c) AS BIGINT) AS c, CAST(sum(n * rate) AS BIGINT) AS e\n"
-        f"FROM {CELLS} JOIN {ITEMS} ON {same_pair(p, CELLS, ITEMS)}\n"
-        f"JOIN {RANKS} ON {RANKS}.rank = {CELLS}.rank GROUP BY {item}, day"
+        f"SELECT {item}, day, CAST(sum(c) AS BIGINT) AS c, CAST(sum(e) AS BIGINT) AS e\n"
+        f"FROM {ITEMS} GROUP BY {item}, day"
     )
-    once = not p.dialect.distributed
     return [
-        Step(ITEM_KEYS, numbered, keep=True, once=once, whole=True),
+        Step(CLICKED, clicked, keep=True, whole=True),
+        Step(ITEM_KEYS, numbered, whole=True),
         Step(ITEMS, items, keep=True, whole=True),
         Step(ITEM_DAYS, days, keep=True, whole=True),
     ]
@@ -428,24 +447,31 @@ def _items(p: Planner) -> list[Step]:
 def _relevance(p: Planner) -> str:
     """How often an item was clicked on other days, beside the usual at its ranks.
 
-    The rank decides on the clicks of the day itself, and must not decide which part a pair is in.
+    The rank decides on the clicks of the day itself, which must not decide in which part a pair is.
     """
-    item, pair = ", ".join(_item(p)), ", ".join(f"{ITEMS}.{column}" for column in p.pair)
+    item, pair = ", ".join(_ITEM), ", ".join(f"{ITEMS}.{column}" for column in p.pair)
     totals = (
         f"SELECT {item}, CAST(sum(c) AS BIGINT) AS c, CAST(sum(e) AS BIGINT) AS e,"
         f" count(*) AS days FROM {ITEM_DAYS} GROUP BY {item}"
     )
-    usual = (
-        f"{_double(p, 'every.e')} * {_double(p, 'all_days.days - 1')}"
-        f" / {_double(p, f'every.days * {RATE}')}"
+    others = (
+        f"SELECT {pair}, every.c - {ITEM_DAYS}.c AS c, every.e AS e, every.days AS days\n"
+        f"FROM {ITEMS} JOIN {ITEM_DAYS}"
+        f" ON {_same_item(ITEMS, ITEM_DAYS)} AND {ITEMS}.day = {ITEM_DAYS}.day\n"
+        f"JOIN ({totals}) AS every ON {_same_item(ITEMS, 'every')}"
     )
-    ratio = f"{_double(p, f'every.c - {ITEM_DAYS}.c + 2')} / ({usual} + {_double(p, 2)})"
+    usual = (
+        f"{_double(p, f'coalesce(others.e, {CLICKED}.e)')} * {_double(p, 'all_days.days - 1')}"
+        f" / {_double(p, f'coalesce(others.days, 1) * {RATE}')}"
+    )
+    ratio = f"{_double(p, 'coalesce(others.c, 0) + 2')} / ({usual} + {_double(p, 2)})"
     limits = [_double(p, repr(exp((step - 0.5) / 2))) for step in range(-7, 9)]
+    of_pairs = ", ".join(f"{USED}.{column}" for column in p.pair)
     found = (
-        f"SELECT {pair}, {ratio} AS ratio\nFROM {ITEMS} JOIN {ITEM_DAYS}"
-        f" ON {_same_item(p, ITEMS, ITEM_DAYS)} AND {ITEMS}.day = {ITEM_DAYS}.day\n"
-        f"JOIN ({totals}) AS every ON {_same_item(p, ITEMS, 'every')}\n"
-        f"CROSS JOIN (SELECT count(DISTINCT day) AS days FROM {ITEM_DAYS}) AS all_days\n"
+        f"SELECT {of_pairs}, {ratio} AS ratio\n"
+        f"FROM {USED} JOIN {CLICKED} ON {same_pair(p, USED, CLICKED)}\n"
+        f"LEFT JOIN ({others}) AS others ON {same_pair(p, USED, 'others')}\n"
+        f"CROSS JOIN (SELECT count(DISTINCT day) AS days FROM {CLICKED}) AS all_days\n"
         "WHERE all_days.days > 1"
     )
     return f"SELECT {', '.join(p.pair)}, {_case('ratio', limits)} AS part FROM ({found}) AS found"
@@ -454,38 +480,40 @@ def _relevance(p: Planner) -> str:
 # -- rankers ---------------------------------------------------------------------------------------
 
 
-def _arms(p: Planner) -> str:
-    """Pairs by ranker and rank."""
-    pair = ", ".join(p.pair)
+def _arm_pairs(p: Planner) -> str:
+    """Pairs by ranker: n appearances, s the sum of log2 of their ranks."""
+    arm = ", ".join((*p.pair, "ranker"))
     return (
-        f"SELECT {pair}, ranker AS arm, rank, count(*) AS n, CAST(sum(click) AS BIGINT) AS c\n"
-        f"FROM {APPEARANCES} WHERE ranker IS NOT NULL GROUP BY {pair}, ranker, rank"
+        f"SELECT {arm} AS arm, count(*) AS n, CAST(sum(lg) AS BIGINT) AS s\n"
+        f"FROM {APPEARANCES} JOIN {RANKS} ON {RANKS}.rank = {APPEARANCES}.rank\n"
+        f"WHERE ranker IS NOT NULL GROUP BY {arm}"
     )
 
 
-def _by_arm(p: Planner, buckets: int) -> list[Step]:
-    """Clicks by rank, weighted by how much deeper a ranker showed the item on other days than the
-    others did."""
-    item = ", ".join(_item(p))
-    of_items = ", ".join(f"{ITEMS}.{column}" for column in (*p.pair, *_item(p), "day"))
+def _arm_clicks(p: Planner) -> str:
+    arm = ", ".join((*p.pair, "ranker"))
+    return f"SELECT {arm} AS arm, rank FROM {APPEARANCES} WHERE ranker IS NOT NULL AND click > 0"
+
+
+def _arm_hats(p: Planner) -> str:
+    """The hat functions of the mean log2 rank that a ranker gave an item on other days."""
+    item = ", ".join(_ITEM)
     shown = (
-        f"SELECT {of_items}, arm, CAST(sum(n) AS BIGINT) AS n, CAST(sum(n * lg) AS BIGINT) AS s\n"
-        f"FROM {ARMS} JOIN {RANKS} ON {RANKS}.rank = {ARMS}.rank\n"
-        f"JOIN {ITEMS} ON {same_pair(p, ARMS, ITEMS)} GROUP BY {of_items}, arm"
+        f"SELECT {item}, day, arm, n, s FROM {ARM_PAIRS}"
+        f" JOIN {ITEMS} ON {same_pair(p, ARM_PAIRS, ITEMS)}"
     )
     sums = "CAST(sum(n) AS BIGINT) AS n, CAST(sum(s) AS BIGINT) AS s"
-    totals = f"SELECT {item}, arm, {sums} FROM {ARM_PAIRS} GROUP BY {item}, arm"
-    days = f"SELECT {item}, day, arm, {sums} FROM {ARM_PAIRS} GROUP BY {item}, day, arm"
+    days = f"SELECT {item}, day, arm, {sums} FROM ({shown}) AS shown GROUP BY {item}, day, arm"
+    totals = f"SELECT {item}, arm, {sums} FROM ({shown}) AS shown GROUP BY {item}, arm"
     depth = (
         f"least({_double(p, HATS[-1] * HAT)}, {_double(p, 'every.s - own.s')}"
         f" / {_double(p, f'(every.n - own.n) * {LEVEL}')})"
     )
-    own = ", ".join(f"own.{column}" for column in (*_item(p), "day", "arm"))
+    own = ", ".join(f"own.{column}" for column in (*_ITEM, "day", "arm"))
     deep = (
         f"SELECT {own}, {depth} AS h FROM ({days}) AS own JOIN ({totals}) AS every"
-        f" ON {_same_item(p, 'own', 'every')} AND own.arm = every.arm WHERE every.n > own.n"
+        f" ON {_same_item('own', 'every')} AND own.arm = every.arm WHERE every.n > own.n"
     )
-    names = ", ".join(f"f{i}" for i in HATS)
     hats = ", ".join(
         _rounded(
             p,
@@ -495,43 +523,41 @@ def _by_arm(p: Planner, buckets: int) -> list[Step]:
         + f" AS f{i}"
         for i in HATS
     )
-    same_arm = (
-        f"{_same_item(p, ARM_PAIRS, ARM_HATS)} AND {ARM_PAIRS}.day = {ARM_HATS}.day"
+    return f"SELECT {item}, day, arm, {hats}\nFROM ({deep}) AS deep"
+
+
+def _by_arm(p: Planner, buckets: int) -> str:
+    """Clicks by rank, weighted by how much deeper a ranker showed the item on other days than those
+    that showed it today."""
+    of_pairs = ", ".join(f"{ITEMS}.{column}" for column in p.pair)
+    hats = ", ".join(f"f{i}" for i in HATS)
+    arms = (
+        f"SELECT {of_pairs}, {ARM_PAIRS}.arm AS arm, n, {hats}\n"
+        f"FROM {ARM_PAIRS} JOIN {ITEMS} ON {same_pair(p, ARM_PAIRS, ITEMS)}\n"
+        f"JOIN {ARM_HATS} ON {_same_item(ITEMS, ARM_HATS)} AND {ITEMS}.day = {ARM_HATS}.day"
         f" AND {ARM_PAIRS}.arm = {ARM_HATS}.arm"
     )
-    of_pairs = ", ".join(f"{ARM_PAIRS}.{column}" for column in p.pair)
+    pair = ", ".join(p.pair)
     means = ", ".join(f"CAST(sum(n * f{i}) AS BIGINT) AS t{i}" for i in HATS)
     several = (
-        f"SELECT {of_pairs}, CAST(sum(n) AS BIGINT) AS n, {means}\n"
-        f"FROM {ARM_PAIRS} JOIN {ARM_HATS} ON {same_arm}\n"
-        f"GROUP BY {of_pairs} HAVING count(*) > 1"
+        f"SELECT {pair}, CAST(sum(n) AS BIGINT) AS n, {means}\n"
+        f"FROM ({arms}) AS arms GROUP BY {pair} HAVING count(*) > 1"
     )
-    # A bucket is worked out only for the few pairs that two rankers have moved.
-    weighted = ", ".join(
-        f"{share(p, f'{ARMS}.c * ({ARM_HATS}.f{i} * several.n - several.t{i})', 1, 'several.n')}"
-        f" AS f{i}"
-        for i in HATS
+    deeper = ", ".join(
+        f"{share(p, f'arms.f{i} * several.n - several.t{i}', 1, 'several.n')} AS f{i}" for i in HATS
     )
-    segments = "".join(f"{KNOWN}.{g} AS {g}, " for g in p.segments)
-    queries = ", ".join(f"{KNOWN}.{q} AS {q}" for q in p.queries)
+    of_keys = "".join(f"{KNOWN}.{key} AS {key}, " for key in (*p.segments, *p.queries))
     clicks = (
-        f"SELECT {segments}{queries}, {ARMS}.rank AS rank, {weighted}\n"
-        f"FROM {ARMS} JOIN {ARM_PAIRS} ON {same_pair(p, ARMS, ARM_PAIRS)}"
-        f" AND {ARMS}.arm = {ARM_PAIRS}.arm AND {ARMS}.c > 0\n"
-        f"JOIN {ARM_HATS} ON {same_arm}\n"
-        f"JOIN ({several}) AS several ON {same_pair(p, ARMS, 'several')}\n"
-        f"JOIN {KNOWN} ON {same_pair(p, ARMS, KNOWN)}"
+        f"SELECT {of_keys}{ARM_CLICKS}.rank AS rank, {deeper}\n"
+        f"FROM {ARM_CLICKS} JOIN ({arms}) AS arms"
+        f" ON {same_pair(p, ARM_CLICKS, 'arms')} AND {ARM_CLICKS}.arm = arms.arm\n"
+        f"JOIN ({several}) AS several ON {same_pair(p, ARM_CLICKS, 'several')}\n"
+        f"JOIN {KNOWN} ON {same_pair(p, ARM_CLICKS, KNOWN)}"
     )
     keys = ", ".join([*p.segments, "bucket", "rank"])
     total = ", ".join(f"CAST(sum(f{i}) AS BIGINT) AS f{i}" for i in HATS)
-    kept = ", ".join([*p.segments, f"{bucket_sql(p, buckets)} AS bucket", "rank", names])
-    summed = (
+    kept = ", ".join([*p.segments, f"{bucket_sql(p, buckets)} AS bucket", "rank", hats])
+    return (
         f"SELECT {keys}, {total}\n"
         f"FROM (SELECT {kept} FROM ({clicks}) AS each_click) AS in_buckets GROUP BY {keys}"
     )
-    return [
-        Step(ARM_PAIRS, shown, keep=True, whole=True),
-        Step(ARM_HATS, f"SELECT {item}, day, arm, {hats}\nFROM ({deep}) AS deep", keep=True,
-             whole=True),
-        Step(BY_ARM, summed, keep=True, whole=True),
-    ]  # fmt: skip
