@@ -18,6 +18,8 @@ GOOD, CAUTION, SERIOUS, CANNOT_TELL = Verdict
 WORLDS = 40
 # Of 40 p-values below 5%: 2 expected, more than 7 once in a thousand times.
 BELOW_5 = 7
+# A sound world is called caution by chance in 3 of 100: of 40, more than 4 once in a hundred times.
+CAUTIONS = 4
 
 
 def verdicts(counts, **options):
@@ -35,8 +37,10 @@ def sound():
 
 
 @pytest.mark.slow
-def test_a_sound_world_is_not_called_anything_worse_than_cannot_tell(sound):
-    assert {found.verdict for found in sound} == {CANNOT_TELL}
+def test_a_sound_world_is_hardly_ever_called_worse_than_cannot_tell(sound):
+    told = [found.verdict for found in sound]
+    assert told.count(CAUTION) <= CAUTIONS
+    assert told.count(CAUTION) + told.count(CANNOT_TELL) == WORLDS
 
 
 @pytest.mark.slow
@@ -213,9 +217,10 @@ def objecting(found):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["valid", "thin-top", "rising", "few-queries"])
 def test_worlds_in_which_the_curve_is_right(name):
-    """At most one in two hundred serious and one in twenty cautious: of these few, none."""
-    for seed in range(4):
-        assert lab(name, 2000, seed).verdict == CANNOT_TELL
+    """At most one in two hundred is called serious, and one in twenty caution."""
+    told = [lab(name, 2000, seed).verdict for seed in range(4)]
+    assert SERIOUS not in told and GOOD not in told
+    assert told.count(CAUTION) <= 1
 
 
 @pytest.mark.slow
@@ -224,7 +229,7 @@ def test_worlds_in_which_the_curve_is_right(name):
     [
         ("personalised", {"score", "outcome", "users"}),
         ("popularity", {"score"}),
-        ("auctions", {"score"}),
+        ("auctions", {"moves"}),
     ],
 )
 def test_worlds_in_which_docs_move_because_they_are_better(name, by):

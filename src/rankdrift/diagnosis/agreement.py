@@ -53,7 +53,14 @@ def reach_of(mean: float, noise: float) -> float:
 
 
 def compared(
-    test: ScoreTest, who: str, steeper: str, flatter: str, factor: float = 1.0, **told: str
+    test: ScoreTest,
+    who: str,
+    steeper: str,
+    flatter: str,
+    *,
+    factor: float = 1.0,
+    sign: int = 0,
+    **told: str,
 ) -> Finding:
     """What a score test found, in words.
 
@@ -67,6 +74,8 @@ def compared(
         What it means if the curve of the first part falls faster, or less fast.
     factor
         How large a bias of the curve goes with a difference of 1.
+    sign
+        Of the slope if docs moved when their relevance did; 0 where that is not what it shows.
     told
         `advice` and `wanted` of the finding.
     """
@@ -80,7 +89,12 @@ def compared(
         None,
         words,
         alarm=f"{who}: they differ ({chance}), by {size:.0%} at a typical rank. {meaning}",
-        evidence=Evidence(test.p_value, size, factor * reach_of(test.mean, test.noise)),
+        evidence=Evidence(
+            test.p_value,
+            size,
+            factor * reach_of(test.mean, test.noise),
+            sign * test.by_bucket if sign else None,
+        ),
         numbers=plain_numbers(test),
         **told,
     )
@@ -123,7 +137,7 @@ def corrected(found: Correction, how: str, **told: str) -> Finding:
         f"{how}, the curve changes by {size:.1%} ({chance}), give or take {2 * found.noise:.0%}.",
         alarm=f"{how}, the curve changes by {size:.0%} ({chance}): the plain one is {way}, because "
         "docs moved when their relevance did.",
-        evidence=Evidence(found.p_value, size, reach_of(found.bias, found.noise)),
+        evidence=Evidence(found.p_value, size, reach_of(found.bias, found.noise), -found.by_bucket),
         numbers={
             "p_value": found.p_value,
             "bias": found.bias,

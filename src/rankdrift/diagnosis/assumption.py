@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from rankdrift.core.registry import Registry
+from rankdrift.core.types import Floats
 from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.fitting import Fitted, Options
@@ -23,12 +24,13 @@ class Data:
     """What checks look at: the counts and the curve fitted to all of them.
 
     options: those of the fit, with the curve that it used, so that the parameters of every other
-    fit with them mean the same.
+    fit with them mean the same. found: what the checks before this one found, by name.
     """
 
     counts: Counts
     options: Options
     fitted: Fitted
+    found: dict[str, "Finding"] = field(default_factory=dict)
 
     @cached_property
     def pooled(self) -> Counts:
@@ -42,12 +44,15 @@ class Evidence:
 
     p_value: of the assumption; size: how far it is off at a typical rank, beyond noise, as a share;
     reach: the largest bias of log p, the mean over ranks, that the test leaves open (one-sided,
-    95%); 0 where that is not what it looks for.
+    95%); 0 where that is not what it looks for. steeper (G,): what each bucket of queries adds to
+    the sign that the curve is too steep because docs moved when their relevance did, in standard
+    errors; None where the test says nothing of that.
     """
 
     p_value: float
     size: float
     reach: float = 0.0
+    steeper: Floats | None = None
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,9 @@ def diagnose(counts: Counts, *, curve: str = "auto", reference: int = 1) -> Diag
     # The same curve in every other fit, so that parameters mean the same.
     data = Data(counts, replace(options, curve=fitted.curve), fitted)
     asked = [assumption for assumption in ASSUMPTIONS if assumption.asked_of(counts)]
-    return Diagnosis(tuple(_judged(asked, [_made(assumption, data) for assumption in asked])))
+    for assumption in asked:
+        data.found[assumption.name] = _made(assumption, data)
+    return Diagnosis(tuple(_judged(asked, list(data.found.values()))))
 
 
 def _made(assumption: Assumption, data: Data) -> Finding:

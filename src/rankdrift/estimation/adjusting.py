@@ -73,6 +73,12 @@ class Correction:
         return float(np.sqrt((jackknife_root(self._mean[touched, None]) ** 2).sum()))
 
     @property
+    def by_bucket(self) -> Floats:
+        """(G,): what each bucket of queries adds to bias / noise."""
+        touched = self.influence.any(axis=1)
+        return np.where(touched, (self.bias / max(touched.sum(), 1) - self._mean) / self.noise, 0.0)
+
+    @property
     def error(self) -> Floats:
         """(R,): the standard error of `shift`."""
         root = jackknife_root(self.influence[self.influence.any(axis=1)])
@@ -166,7 +172,7 @@ def by_ranker(counts: Counts, plain: Fitted, reference: int) -> Correction:
     own = -value / bend.sum()
     # The sum at no slope has a known law even where docs hardly differ by ranker.
     none = at(0.0)[0]
-    matters = blended_test(none[none != 0, None], np.array([[float((none**2).sum())]]))
+    matters = blended_test(none[:, None], np.array([[float((none**2).sum())]]))
     far = logs - np.log(reference)
     return Correction(ranks, slope * far, own[:, None] * far, matters.p_value, clicks)
 

@@ -59,7 +59,7 @@ def part_test(
         along = inverse @ (basis.T @ (own_information @ shapes))
         by_bucket = own_scores @ shapes - scores @ (basis @ along)
         model = shapes.T @ own_information @ (shapes - basis @ along)
-        return blended_test(by_bucket[whole.touched], (model + model.T) / 2)
+        return blended_test(by_bucket, (model + model.T) / 2)
 
     return summarised(
         tested(logs[:, None]),
@@ -82,7 +82,7 @@ def curve_test(fitted: Fitted) -> ScoreTest | None:
     scores, information = whole.bucket_scores(theta), whole.at(theta).information()
     along = np.linalg.solve(fitted.fit.information, basis.T @ (information @ steps))
     model = steps.T @ information @ (steps - basis @ along)
-    found = blended_test((scores @ (steps - basis @ along))[whole.touched], (model + model.T) / 2)
+    found = blended_test(scores @ (steps - basis @ along), (model + model.T) / 2)
     if not found.df:
         return None
     return summarised(None, [found], [steps], ranks, edges, whole.weight, logs)

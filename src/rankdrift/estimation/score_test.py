@@ -92,6 +92,7 @@ class ScoreTest:
     x is, per unit of x and of log rank; depth: the mean log rank less that of the first, by which a
     slope becomes a mean difference of log p. first, last (J,): blocks of ranks; difference, error
     (J,): of log p there, relative to the first, in the shapes of KNOTS. clicks: contests tested.
+    by_bucket (G,): what each bucket of queries adds to slope / slope_error.
     """
 
     p_value: float
@@ -106,6 +107,7 @@ class ScoreTest:
     difference: Floats
     error: Floats
     clicks: float
+    by_bucket: Floats
 
     @property
     def mean(self) -> float:
@@ -202,12 +204,14 @@ def summarised(
         difference=rise @ told.effect,
         error=np.sqrt(np.maximum(np.einsum("jk,kl,jl->j", rise, told.covariance, rise), 0.0)),
         clicks=clicks,
+        by_bucket=straight.by_bucket if straight else np.zeros(0),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """effect (K,) of the columns, to first order, and its covariance (K, K)."""
+    """effect (K,) of the columns, to first order, and its covariance (K, K); by_bucket (G,): what
+    each bucket adds to the effect of the first column, in standard errors."""
 
     p_value: float
     statistic: float
@@ -215,12 +219,12 @@ class Tested:
     df_error: float
     effect: Floats
     covariance: Floats
+    by_bucket: Floats
 
 
 def tested(rows: Comparisons, fit: Logistic, columns: Floats) -> Tested:
     """The score test of `columns` (C, K) on top of a fit."""
     by_bucket = adjusted_scores(rows, fit, columns)
-    by_bucket = by_bucket[rows.by_bucket.any(axis=1)]
     left = columns - fit.design @ (fit.inverse @ ((fit.design.T * fit.spread) @ columns))
     model = (left.T * fit.spread) @ left
     return blended_test(by_bucket, model)
@@ -238,6 +242,7 @@ def blended_test(by_bucket: Floats, model: Floats) -> Tested:
     from scipy.special import fdtrc
 
     size = model.shape[0]
+    every, by_bucket = by_bucket, by_bucket[by_bucket.any(axis=1)]
     total = by_bucket.sum(axis=0)
     unit = np.sqrt(np.maximum(np.diag(model), 0.0))
     unit = np.where(unit > 0, unit, 1.0)
@@ -247,7 +252,8 @@ def blended_test(by_bucket: Floats, model: Floats) -> Tested:
     scores = by_bucket @ root
     many, k = len(scores), int(keep.sum())
     if many < 2 or not k or not np.abs(scores).max() > 0:
-        return Tested(1.0, 0.0, k, 0.0, np.zeros(size), np.full((size, size), np.inf))
+        none, loose = np.zeros(size), np.full((size, size), np.inf)
+        return Tested(1.0, 0.0, k, 0.0, none, loose, np.zeros(len(every)))
     centred = scores - scores.mean(axis=0)
     between = many / (many - 1) * centred.T @ centred
     length = (scores**2).sum(axis=1)
@@ -259,11 +265,13 @@ def blended_test(by_bucket: Floats, model: Floats) -> Tested:
     square = float(along @ np.linalg.solve(covariance, along))
     statistic = square * (n - k + 1) / (n * k)
     effect = root @ along
+    of_effect = root @ covariance @ root.T
     return Tested(
         float(fdtrc(k, n - k + 1, statistic)),
         statistic,
         k,
         n - k + 1,
         effect,
-        root @ covariance @ root.T,
+        of_effect,
+        every @ root @ root[0] / np.sqrt(of_effect[0, 0]),
     )

@@ -11,6 +11,7 @@ from rankdrift.diagnosis.checks import relevance
 from rankdrift.diagnosis.checks import outcome
 from rankdrift.diagnosis.checks import users
 from rankdrift.diagnosis.checks import gaps
+from rankdrift.diagnosis.checks import moves
 from rankdrift.diagnosis.checks import queries
 from rankdrift.diagnosis.checks import neighbours
 from rankdrift.diagnosis.checks import segments
@@ -29,6 +30,7 @@ __all__ = [
     "direction",
     "fit_of_blocks",
     "gaps",
+    "moves",
     "neighbours",
     "outcome",
     "period",

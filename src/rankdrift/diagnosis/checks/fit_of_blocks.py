@@ -68,7 +68,7 @@ def _misfit(fitted: Fitted) -> tuple[dict[str, Any], tuple[int, int] | None]:
     used = (weight >= _ENOUGH) & (np.diag(model) > 1e-6 * spread)
     if used.sum() < 2:
         return {}, None
-    test = blended_test(adjusted[terms.touched][:, used], model[np.ix_(used, used)])
+    test = blended_test(adjusted[:, used], model[np.ix_(used, used)])
     total = residual.sum(axis=0)
     off = total[used] / weight[used]
     worst = int(np.argmax(np.abs(off) * np.sqrt(weight[used])))

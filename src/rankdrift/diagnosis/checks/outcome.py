@@ -28,6 +28,7 @@ def check(data: Data) -> Finding:
         advice="Adjust for why docs moved (estimate --adjust score, with --score in the harvest), "
         "or randomise a share of searches.",
         factor=others,
+        sign=-1,
         wanted=WANTED,
     )
 

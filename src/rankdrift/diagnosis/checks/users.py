@@ -22,6 +22,7 @@ def check(data: Data) -> Finding:
         "and the curve takes that for attention.",
         advice="Adjust for why docs moved (estimate --adjust score), or randomise a share of "
         "searches.",
+        sign=1,
         wanted=WANTED,
     )
 
