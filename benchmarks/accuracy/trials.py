@@ -24,6 +24,7 @@ BOUNDED = {
     "loglog": "loglog",
     "loglog, single": "loglog",
     "loglog + periodic(40)": "loglog + periodic(40)",
+    "loglog + batch(40)": "loglog + batch(40)",
     "direct": "direct",
     "direct, single": "direct",
     "choix": "direct",

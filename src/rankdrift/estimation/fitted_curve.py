@@ -28,15 +28,23 @@ def to_propensities(counts: Counts, fitted: Fitted, options: Options) -> Propens
     """The propensities of a fit, with their uncertainty and what is behind each rank."""
     fit_, curve, terms = fitted.fit, fitted.curve, fitted.likelihood
     root, df = _root(fit_, options)
-    ranks, basis, supported = terms.ranks, fit_.basis, fitted.supported
-    if options.extrapolate_to is not None and options.extrapolate_to > ranks[-1]:
-        deeper = np.arange(ranks[-1] + 1, options.extrapolate_to + 1, dtype=np.int32)
-        basis = np.concatenate([basis, curve.beyond(deeper)[:, 1:]])
-        ranks = np.concatenate([ranks, deeper])
-        supported = np.concatenate([supported, np.zeros(len(deeper), bool)])
+    deeper = np.arange(terms.ranks[-1] + 1, (options.extrapolate_to or 0) + 1, dtype=np.int32)
+    ranks = np.concatenate([terms.ranks, deeper])
+    supported = np.concatenate([fitted.supported, np.zeros(len(deeper), bool)])
+
+    def drawn_on(curve: Curve) -> Floats:
+        inside = curve.basis(terms.ranks)[:, 1:]
+        return np.concatenate([inside, curve.beyond(deeper)[:, 1:]]) if len(deeper) else inside
+
+    basis = drawn_on(curve) if len(deeper) else fit_.basis
     log_p, deviations = basis @ fit_.phi, basis @ root
+    others = [
+        (drawn_on(rival.curve) @ rival.phi - log_p) * np.sqrt(rival.chance)
+        for rival in fitted.rivals
+    ]
     if options.adjust:
         log_p, deviations = _adjusted(log_p, deviations, counts, fitted, options)
+    deviations = np.column_stack([deviations, *others])
     if options.errors != "model" and not supported.all():
         # Where few buckets touch a rank, how they differ says little of its error, or nothing:
         # such a rank is no surer than by the model.

@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from rankdrift.core.errors import BadOption, NotIdentified, RankdriftError, did_you_mean
 from rankdrift.core.types import Segment
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.fitted_curve import to_propensities
 from rankdrift.estimation.fitting import Fitted, Options, fit
 from rankdrift.estimation.hotelling import hotelling_test
-from rankdrift.estimation.shrinkage import shrink
+from rankdrift.estimation.levels import Levelled, level_of, with_detail_of
+from rankdrift.estimation.shrinkage import shrink, spread_between
 from rankdrift.propensities.propensities import Difference, Propensities
 
 
@@ -21,8 +24,9 @@ def estimate_by(counts: Counts, by: tuple[str, ...], options: Options) -> Propen
     counts = _grouped(counts, by)
     pooled_fit = fit(counts, options)
     pooled = to_propensities(counts, pooled_fit, options)
-    # Every segment has the pool's curve, so that parameters mean the same everywhere.
-    same = replace(options, curve=pooled_fit.curve)
+    # A curve that was given is the pool's everywhere, so that parameters mean the same; otherwise
+    # each segment chooses by itself.
+    same = options if pooled_fit.began else replace(options, curve=pooled_fit.curve)
     fits: dict[Segment, Fitted] = {}
     own: dict[Segment, Propensities] = {}
     left_out: dict[Segment, str] = {}
@@ -34,15 +38,24 @@ def estimate_by(counts: Counts, by: tuple[str, ...], options: Options) -> Propen
             fits[segment] = fitted
         except RankdriftError as error:
             left_out[segment] = str(error)
-    shrunk, spread = shrink(pooled, own)
+    pool = level_of(pooled, pooled_fit)
+    shrunk = shrink(pool, {s: _levelled(counts, s, own[s], fits[s], pool, same) for s in own})
     statistic, df, df_error, p_value = _test(fits, options.reference)
     return replace(
         pooled,
         segment_columns=by,
         by_segment=own,
         shrunk=shrunk,
-        difference=Difference(statistic, df, p_value, spread, left_out, df_error),
+        difference=Difference(statistic, df, p_value, spread_between(pooled, list(own.values())), left_out, df_error),
     )
+
+
+def _levelled(counts: Counts, segment: Segment, own: Propensities, fitted: Fitted, pool: Levelled, options: Options) -> Levelled:
+    found = level_of(own, fitted)
+    if fitted.began is None or not pool.detail.any():
+        return found
+    plain = to_propensities(counts.restrict(segments=[segment]), fitted.plain, options)
+    return with_detail_of(pool, found, fitted, plain)
 
 
 def _grouped(counts: Counts, by: tuple[str, ...]) -> Counts:
