@@ -55,14 +55,15 @@ def reach_of(mean: float, noise: float) -> float:
 def compared(
     test: ScoreTest,
     who: str,
-    steeper: str,
-    flatter: str,
     *,
+    steeper: str = "",
+    flatter: str = "",
     factor: float = 1.0,
     sign: int = 0,
+    both_sides: bool = True,
     **told: str,
 ) -> Finding:
-    """What a score test found, in words.
+    """What a score test of a straight line in log rank found, in words.
 
     Parameters
     ----------
@@ -76,28 +77,37 @@ def compared(
         How large a bias of the curve goes with a difference of 1.
     sign
         Of the slope if docs moved when their relevance did; 0 where that is not what it shows.
+    both_sides
+        Whether the other sign would be an objection as well.
     told
         `advice` and `wanted` of the finding.
     """
-    size = test.beyond_noise
-    chance = f"p = {test.p_value:.2g}"
+    size, p_value = test.straight, test.straight_p
+    if not both_sides:
+        p_value = one_sided(p_value, sign * test.slope)
+    chance = f"p = {p_value:.2g}"
     meaning = steeper if test.slope < 0 else flatter
     words = f"{who}: no difference beyond chance ({chance}); {could_see(test.noise)}."
-    if size <= MATTERS / 2 and test.p_value < LIKELY:
+    if size <= MATTERS / 2 and p_value < LIKELY:
         words = f"{who}: they differ ({chance}), but by no more than {size:.1%} beyond noise."
     return Finding(
         None,
         words,
         alarm=f"{who}: they differ ({chance}), by {size:.0%} at a typical rank. {meaning}",
         evidence=Evidence(
-            test.p_value,
+            p_value,
             size,
             factor * reach_of(test.mean, test.noise),
             sign * test.by_bucket if sign else None,
         ),
-        numbers=plain_numbers(test),
+        numbers={**plain_numbers(test), "p_value": p_value, "beyond_noise": size},
         **told,
     )
+
+
+def one_sided(p_value: float, towards: float) -> float:
+    """p to the side of positive numbers, from that to both sides of one like `towards`."""
+    return p_value / 2 if towards > 0 else 1 - p_value / 2
 
 
 def plain_numbers(test: ScoreTest) -> dict[str, object]:
@@ -118,7 +128,8 @@ def plain_numbers(test: ScoreTest) -> dict[str, object]:
 
 
 def corrected(found: Correction, how: str, **told: str) -> Finding:
-    """What a correction of the curve says of the plain one, in words.
+    """What a correction of the curve says of the plain one, in words; that it is too steep is what
+    docs that are higher when they are better make of it.
 
     Parameters
     ----------
@@ -129,17 +140,17 @@ def corrected(found: Correction, how: str, **told: str) -> Finding:
     told
         `advice` and `wanted` of the finding.
     """
-    size = float(np.expm1(max(abs(found.bias), 0.0)))
-    chance = f"p = {found.p_value:.2g}"
-    way = "too steep" if found.bias < 0 else "too flat"
+    size = float(np.expm1(abs(found.bias)))
+    p_value = one_sided(found.p_value, -found.bias)
+    chance = f"p = {p_value:.2g}"
     return Finding(
         None,
         f"{how}, the curve changes by {size:.1%} ({chance}), give or take {2 * found.noise:.0%}.",
-        alarm=f"{how}, the curve changes by {size:.0%} ({chance}): the plain one is {way}, because "
-        "docs moved when their relevance did.",
-        evidence=Evidence(found.p_value, size, reach_of(found.bias, found.noise), -found.by_bucket),
+        alarm=f"{how}, the curve changes by {size:.0%} ({chance}): the plain one is too steep, "
+        "because docs moved when their relevance did.",
+        evidence=Evidence(p_value, size, reach_of(found.bias, found.noise), -found.by_bucket),
         numbers={
-            "p_value": found.p_value,
+            "p_value": p_value,
             "bias": found.bias,
             "beyond_noise": size,
             "noise": found.noise,

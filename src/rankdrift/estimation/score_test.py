@@ -88,7 +88,8 @@ def pooled_design(rows: Comparisons, scale: BlockScale) -> Floats:
 class ScoreTest:
     """What came of a test.
 
-    p_value: of no difference. slope, slope_error: how much steeper the curve of parts with a larger
+    p_value: of no difference in any shape, and straight_p: of none in a straight line of log rank,
+    each to both sides. slope, slope_error: how much steeper the curve of parts with a larger
     x is, per unit of x and of log rank; depth: the mean log rank less that of the first, by which a
     slope becomes a mean difference of log p. first, last (J,): blocks of ranks; difference, error
     (J,): of log p there, relative to the first, in the shapes of KNOTS. clicks: contests tested.
@@ -96,6 +97,7 @@ class ScoreTest:
     """
 
     p_value: float
+    straight_p: float
     statistic: float
     df: int
     df_error: float
@@ -121,11 +123,16 @@ class ScoreTest:
 
     @property
     def beyond_noise(self) -> float:
-        """How large the difference is at a typical rank, over and above noise, as a share."""
+        """How large the difference is at a typical rank, in whatever shape, over and above noise, as
+        a share."""
         rest = self.difference[1:]
         shaped = float((rest**2 - self.error[1:] ** 2).mean()) if len(rest) else 0.0
-        straight = self.mean**2 - self.noise**2
-        return float(np.expm1(np.sqrt(max(shaped, straight, 0.0))))
+        return max(float(np.expm1(np.sqrt(max(shaped, 0.0)))), self.straight)
+
+    @property
+    def straight(self) -> float:
+        """How large the difference is as a straight line of log rank, over and above noise."""
+        return float(np.expm1(np.sqrt(max(self.mean**2 - self.noise**2, 0.0))))
 
 
 def score_test(rows: Comparisons, x: Floats, also: Floats | None = None) -> ScoreTest:
@@ -193,6 +200,7 @@ def summarised(
     )
     return ScoreTest(
         p_value=min(1.0, len(tests) * best.p_value),
+        straight_p=straight.p_value if straight else 1.0,
         statistic=best.statistic,
         df=best.df,
         df_error=best.df_error,

@@ -22,8 +22,8 @@ def check(data: Data) -> Finding:
     return compared(
         drift_test(data, UP, DOWN),
         "Pairs that moved up and pairs that moved down",
-        f"{rises}; {harmless}",
-        f"{falls}; {harmless}",
+        steeper=f"{rises}; {harmless}",
+        flatter=f"{falls}; {harmless}",
         advice="If docs rise because they get better, such as by a price cut, the curve is off: "
         "make those columns equal (--same price), or log the ranker's score (--score).",
         wanted=WANTED,

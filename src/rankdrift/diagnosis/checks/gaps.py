@@ -12,13 +12,12 @@ def check(data: Data) -> Finding:
     return compared(
         drift_test(data, LONG, SHORT),
         "Pairs shown over an hour or more and pairs shown within one",
-        "Over longer times the curve is steeper: docs seem to move because their relevance "
+        steeper="Over longer times the curve is steeper: docs seem to move because their relevance "
         "changes, and the curve takes that for attention.",
-        "Over longer times the curve is flatter: short and long times have different reasons for "
-        "docs to move, and one of them at least goes with relevance.",
         advice="Neither part need be right. Make columns equal that change over the day (--same "
         "price), or log the ranker's score and adjust for it (--score, estimate --adjust score).",
         sign=-1,
+        both_sides=False,
         wanted=WANTED,
     )
 

@@ -18,10 +18,10 @@ def check(data: Data) -> Finding:
     return compared(
         score_test(rows, rows.group.astype(float)),
         "Searches with and without another click",
-        "Who clicks more than once keeps nearer to the top.",
-        "Who clicks more than once looks further down: robots that click anywhere, or kinds of "
-        "searches mixed that should be apart. Where users merely differ in how far they look, the "
-        "curve is that of the mean click and may be used.",
+        steeper="Who clicks more than once keeps nearer to the top.",
+        flatter="Who clicks more than once looks further down: robots that click anywhere, or "
+        "kinds of searches mixed that should be apart. Where users merely differ in how far they "
+        "look, the curve is that of the mean click and may be used.",
         advice="Leave robots out (--where), and split the log by kind of search (--segment).",
         wanted=WANTED,
     )

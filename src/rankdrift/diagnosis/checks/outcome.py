@@ -21,10 +21,10 @@ def check(data: Data) -> Finding:
     return compared(
         score_test(rows, rows.group.astype(float)),
         "Clicks with and without the outcome",
-        "Clicks that lead somewhere prefer the top more than others do: docs seem to be higher "
-        "when they are better, and the curve takes that for attention.",
-        "Clicks that lead nowhere prefer the top: users seem to trust the top blindly, and the "
-        "curve is too steep for good docs.",
+        steeper="Clicks that lead somewhere prefer the top more than others do: docs seem to be "
+        "higher when they are better, and the curve takes that for attention.",
+        flatter="Clicks that lead nowhere prefer the top: users seem to trust the top blindly, and "
+        "the curve is too steep for good docs.",
         advice="Adjust for why docs moved (estimate --adjust score, with --score in the harvest), "
         "or randomise a share of searches.",
         factor=others,

@@ -24,9 +24,9 @@ def check(data: Data) -> Finding:
     return compared(
         score_test(rows, x / spread),
         "Docs clicked more and docs clicked less on other days",
-        "The better a doc, the steeper its curve: one curve does not fit all docs.",
-        "The better a doc, the flatter its curve: users may trust the top blindly, or be drawn "
-        "down the page by good docs. One curve does not fit all docs.",
+        steeper="The better a doc, the steeper its curve: one curve does not fit all docs.",
+        flatter="The better a doc, the flatter its curve: users may trust the top blindly, or be "
+        "drawn down the page by good docs. One curve does not fit all docs.",
         advice="Weights of clicks are then wrong in the mean. Test with a purchase column "
         "(--outcome), and randomise a share of searches to know the size.",
         # From the least to the most relevant docs is about three times the spread.

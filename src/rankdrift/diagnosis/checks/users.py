@@ -17,12 +17,12 @@ def check(data: Data) -> Finding:
     return compared(
         score_test(rows, rows.group.astype(float)),
         "Appearances before the same user and before different users",
-        "Within a user the curve is steeper.",
-        "Between users the curve is steeper: results seem to be placed by each user's own taste, "
-        "and the curve takes that for attention.",
+        flatter="Between users the curve is steeper: results seem to be placed by each user's own "
+        "taste, and the curve takes that for attention.",
         advice="Adjust for why docs moved (estimate --adjust score), or randomise a share of "
         "searches.",
         sign=1,
+        both_sides=False,
         wanted=WANTED,
     )
 
