@@ -38,14 +38,15 @@ BLOCKS = "split_blocks"  # the same, summed by blocks of ranks
 VISITED = "visited"  # comparisons within users
 SCORED = "scored"  # the appearances whose scores are compared
 SCORES = "split_scores"  # comparisons by the differences of scores
-CLICKED = "clicked_pairs"  # pairs with a click, and how many are usual at their ranks
-ITEM_KEYS = "item_keys"  # the keys, but for the day, that several of them have
+USUAL = "usual"  # the clicks of pairs with a click, and how many are usual at their ranks
+SEVERAL = "several_days"  # the keys of pairs that may have been clicked on several days
+ITEM_KEYS = "item_keys"  # the same without the day, numbered
 ITEMS = "items"  # which pair is of which
-ITEM_DAYS = "item_days"  # their clicks by day
 RELEVANCE = "relevance"  # pairs by their clicks on other days
 ARM_PAIRS = "arm_pairs"  # pairs by ranker, and how deep it showed them
 ARM_CLICKS = "arm_clicks"  # their clicks
 ARM_HATS = "arm_hats"  # how deep a ranker showed items on other days
+ARMS = "arms"  # pairs by ranker, with that
 BY_ARM = "split_arms"  # clicks by rank and by how rankers differ there
 
 
@@ -106,6 +107,7 @@ def steps(p: Planner, buckets: int, max_shown: int, several_days: bool) -> list[
         found.append(Step(RELEVANCE, _relevance(p), keep=True, whole=True))
     if days and p.roles.ranker:
         found.append(Step(ARM_HATS, _arm_hats(p), keep=True, whole=True))
+        found.append(Step(ARMS, _arms_moved(p), keep=True, whole=True))
         found.append(Step(BY_ARM, _by_arm(p, buckets), keep=True, whole=True))
     compared = _compared(p)
     some = f"p.m > {max_shown}" if compared.keys() == {"every"} and not p.roles.day else "TRUE"
@@ -300,8 +302,10 @@ def _scored(p: Planner) -> str:
         f" AND score IS NOT NULL AND {USED}.m"
     )
     apart = f"{score}, search" if p.roles.search else score
+    until = "sum(n) OVER ({} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     if extras.search_known(p) and p.has_search:  # then no two are alike
         many = f"SELECT {used}, {apart}, 1 AS n, click AS c FROM {source} > {MOST_COMPARED}"
+        until = "row_number() OVER ({})"
     else:
         many = (
             f"SELECT {used}, {apart}, count(*) AS n, CAST(sum(click) AS BIGINT) AS c\n"
@@ -312,12 +316,9 @@ def _scored(p: Planner) -> str:
         f"CASE WHEN {name} IS NULL THEN 1 ELSE 0 END, {name}" if name in nullable else name
         for name in apart.split(", ")
     )
-    until = (
-        f"sum(n) OVER (PARTITION BY {pair} ORDER BY {order}"
-        " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
-    )
+    in_order = until.format(f"PARTITION BY {pair} ORDER BY {order}")
     ordered = (
-        f"SELECT *, CAST({until} AS BIGINT) AS until,"
+        f"SELECT *, CAST({in_order} AS BIGINT) AS until,"
         f" CAST(sum(n) OVER (PARTITION BY {pair}) AS BIGINT) AS scored FROM ({many}) AS many"
     )
 
@@ -407,40 +408,33 @@ def _items(p: Planner) -> list[Step]:
     Most are clicked on one day only. So only those are looked for whose key has a hash of another;
     the exact key decides.
     """
-    names, pair = [*p.queries, "doc", *p.segments], ", ".join(p.pair)
-    keys = ", ".join(names)
-    of_pairs = ", ".join(f"{KNOWN}.{column}" for column in (*p.pair, *names, "day"))
-    sums = "CAST(sum(c) AS BIGINT) AS c, CAST(sum(n * rate) AS BIGINT) AS e"
-    shown = (
-        f"SELECT {pair}, {sums} FROM {CELLS} JOIN {RANKS} ON {RANKS}.rank = {CELLS}.rank"
-        f" GROUP BY {pair} HAVING sum(c) > 0"
-    )
-    clicked = (
-        f"SELECT {of_pairs}, {p.hash_sql(names)} AS item_hash, shown.c AS c, shown.e AS e\n"
-        f"FROM {KNOWN} JOIN ({shown}) AS shown ON {same_pair(p, KNOWN, 'shown')}"
-    )
-    again = f"SELECT item_hash FROM {CLICKED} GROUP BY item_hash HAVING count(*) > 1"
+    names = [*p.queries, "doc", *p.segments]
+    keys, hashed = ", ".join(names), p.hash_sql(names)
+    again = f"SELECT {hashed} FROM {KNOWN} GROUP BY {hashed} HAVING count(*) > 1"
+    several = f"SELECT *, {hashed} AS item_hash FROM {KNOWN}\nWHERE {hashed} IN ({again})"
     numbered = (
         f"SELECT item_hash, {keys}, row_number() OVER (PARTITION BY item_hash ORDER BY {keys})"
-        f" AS item\nFROM (SELECT DISTINCT item_hash, {keys} FROM {CLICKED}"
-        f" WHERE item_hash IN ({again})) AS all_items"
+        f" AS item\nFROM (SELECT DISTINCT item_hash, {keys} FROM {SEVERAL}) AS all_items"
     )
-    equal = " AND ".join(f"{CLICKED}.{key} IS NOT DISTINCT FROM {ITEM_KEYS}.{key}" for key in names)
-    fields = ", ".join(f"{CLICKED}.{column}" for column in (*p.pair, "day", "c", "e"))
+    equal = [f"{SEVERAL}.{key} IS NOT DISTINCT FROM {ITEM_KEYS}.{key}" for key in names]
+    equal.insert(0, f"{SEVERAL}.item_hash = {ITEM_KEYS}.item_hash")
+    fields = ", ".join(f"{SEVERAL}.{column}" for column in (*p.pair, "day"))
     items = (
-        f"SELECT {fields}, {ITEM_KEYS}.item_hash, {ITEM_KEYS}.item\nFROM {CLICKED}"
-        f" JOIN {ITEM_KEYS} ON {CLICKED}.item_hash = {ITEM_KEYS}.item_hash AND {equal}"
+        f"SELECT {fields}, {ITEM_KEYS}.item_hash, {ITEM_KEYS}.item, c, e\n"
+        f"FROM {SEVERAL} JOIN {ITEM_KEYS} ON {' AND '.join(equal)}\n"
+        f"JOIN {USUAL} ON {same_pair(p, SEVERAL, USUAL)}"
     )
-    item = ", ".join(_ITEM)
-    days = (
-        f"SELECT {item}, day, CAST(sum(c) AS BIGINT) AS c, CAST(sum(e) AS BIGINT) AS e\n"
-        f"FROM {ITEMS} GROUP BY {item}, day"
+    pair = ", ".join(p.pair)
+    usual = (
+        f"SELECT {pair}, CAST(sum(c) AS BIGINT) AS c, CAST(sum(n * rate) AS BIGINT) AS e\n"
+        f"FROM {CELLS} JOIN {RANKS} ON {RANKS}.rank = {CELLS}.rank\n"
+        f"GROUP BY {pair} HAVING sum(c) > 0"
     )
     return [
-        Step(CLICKED, clicked, keep=True, whole=True),
+        Step(USUAL, usual, keep=True, whole=True),
+        Step(SEVERAL, several, keep=True, whole=True),
         Step(ITEM_KEYS, numbered, whole=True),
         Step(ITEMS, items, keep=True, whole=True),
-        Step(ITEM_DAYS, days, keep=True, whole=True),
     ]
 
 
@@ -450,18 +444,17 @@ def _relevance(p: Planner) -> str:
     The rank decides on the clicks of the day itself, which must not decide in which part a pair is.
     """
     item, pair = ", ".join(_ITEM), ", ".join(f"{ITEMS}.{column}" for column in p.pair)
-    totals = (
-        f"SELECT {item}, CAST(sum(c) AS BIGINT) AS c, CAST(sum(e) AS BIGINT) AS e,"
-        f" count(*) AS days FROM {ITEM_DAYS} GROUP BY {item}"
-    )
+    sums = "CAST(sum(c) AS BIGINT) AS c, CAST(sum(e) AS BIGINT) AS e"
+    day = f"SELECT {item}, day, {sums} FROM {ITEMS} GROUP BY {item}, day"
+    every = f"SELECT {item}, {sums}, count(DISTINCT day) AS days FROM {ITEMS} GROUP BY {item}"
     others = (
-        f"SELECT {pair}, every.c - {ITEM_DAYS}.c AS c, every.e AS e, every.days AS days\n"
-        f"FROM {ITEMS} JOIN {ITEM_DAYS}"
-        f" ON {_same_item(ITEMS, ITEM_DAYS)} AND {ITEMS}.day = {ITEM_DAYS}.day\n"
-        f"JOIN ({totals}) AS every ON {_same_item(ITEMS, 'every')}"
+        f"SELECT {pair}, every.c - own.c AS c, every.e AS e, every.days AS days\n"
+        f"FROM {ITEMS} JOIN ({day}) AS own"
+        f" ON {_same_item(ITEMS, 'own')} AND {ITEMS}.day = own.day\n"
+        f"JOIN ({every}) AS every ON {_same_item(ITEMS, 'every')}"
     )
     usual = (
-        f"{_double(p, f'coalesce(others.e, {CLICKED}.e)')} * {_double(p, 'all_days.days - 1')}"
+        f"{_double(p, f'coalesce(others.e, {USUAL}.e)')} * {_double(p, 'all_days.days - 1')}"
         f" / {_double(p, f'coalesce(others.days, 1) * {RATE}')}"
     )
     ratio = f"{_double(p, 'coalesce(others.c, 0) + 2')} / ({usual} + {_double(p, 2)})"
@@ -469,9 +462,9 @@ def _relevance(p: Planner) -> str:
     of_pairs = ", ".join(f"{USED}.{column}" for column in p.pair)
     found = (
         f"SELECT {of_pairs}, {ratio} AS ratio\n"
-        f"FROM {USED} JOIN {CLICKED} ON {same_pair(p, USED, CLICKED)}\n"
+        f"FROM {USED} JOIN {USUAL} ON {same_pair(p, USED, USUAL)}\n"
         f"LEFT JOIN ({others}) AS others ON {same_pair(p, USED, 'others')}\n"
-        f"CROSS JOIN (SELECT count(DISTINCT day) AS days FROM {CLICKED}) AS all_days\n"
+        f"CROSS JOIN (SELECT count(DISTINCT day) AS days FROM {KNOWN}) AS all_days\n"
         "WHERE all_days.days > 1"
     )
     return f"SELECT {', '.join(p.pair)}, {_case('ratio', limits)} AS part FROM ({found}) AS found"
@@ -526,22 +519,26 @@ def _arm_hats(p: Planner) -> str:
     return f"SELECT {item}, day, arm, {hats}\nFROM ({deep}) AS deep"
 
 
-def _by_arm(p: Planner, buckets: int) -> str:
-    """Clicks by rank, weighted by how much deeper a ranker showed the item on other days than those
-    that showed it today."""
+def _arms_moved(p: Planner) -> str:
+    """Pairs by ranker, for those of which it is known how deep they showed it on other days."""
     of_pairs = ", ".join(f"{ITEMS}.{column}" for column in p.pair)
     hats = ", ".join(f"f{i}" for i in HATS)
-    arms = (
+    return (
         f"SELECT {of_pairs}, {ARM_PAIRS}.arm AS arm, n, {hats}\n"
         f"FROM {ARM_PAIRS} JOIN {ITEMS} ON {same_pair(p, ARM_PAIRS, ITEMS)}\n"
         f"JOIN {ARM_HATS} ON {_same_item(ITEMS, ARM_HATS)} AND {ITEMS}.day = {ARM_HATS}.day"
         f" AND {ARM_PAIRS}.arm = {ARM_HATS}.arm"
     )
+
+
+def _by_arm(p: Planner, buckets: int) -> str:
+    """Clicks by rank, weighted by how much deeper a ranker showed the item on other days than those
+    that showed it today."""
     pair = ", ".join(p.pair)
     means = ", ".join(f"CAST(sum(n * f{i}) AS BIGINT) AS t{i}" for i in HATS)
     several = (
         f"SELECT {pair}, CAST(sum(n) AS BIGINT) AS n, {means}\n"
-        f"FROM ({arms}) AS arms GROUP BY {pair} HAVING count(*) > 1"
+        f"FROM {ARMS} GROUP BY {pair} HAVING count(*) > 1"
     )
     deeper = ", ".join(
         f"{share(p, f'arms.f{i} * several.n - several.t{i}', 1, 'several.n')} AS f{i}" for i in HATS
@@ -549,14 +546,15 @@ def _by_arm(p: Planner, buckets: int) -> str:
     of_keys = "".join(f"{KNOWN}.{key} AS {key}, " for key in (*p.segments, *p.queries))
     clicks = (
         f"SELECT {of_keys}{ARM_CLICKS}.rank AS rank, {deeper}\n"
-        f"FROM {ARM_CLICKS} JOIN ({arms}) AS arms"
-        f" ON {same_pair(p, ARM_CLICKS, 'arms')} AND {ARM_CLICKS}.arm = arms.arm\n"
+        f"FROM {ARM_CLICKS} JOIN {ARMS}"
+        f" ON {same_pair(p, ARM_CLICKS, ARMS)} AND {ARM_CLICKS}.arm = {ARMS}.arm\n"
         f"JOIN ({several}) AS several ON {same_pair(p, ARM_CLICKS, 'several')}\n"
         f"JOIN {KNOWN} ON {same_pair(p, ARM_CLICKS, KNOWN)}"
     )
     keys = ", ".join([*p.segments, "bucket", "rank"])
     total = ", ".join(f"CAST(sum(f{i}) AS BIGINT) AS f{i}" for i in HATS)
-    kept = ", ".join([*p.segments, f"{bucket_sql(p, buckets)} AS bucket", "rank", hats])
+    hats = (f"f{i}" for i in HATS)
+    kept = ", ".join([*p.segments, f"{bucket_sql(p, buckets)} AS bucket", "rank", *hats])
     return (
         f"SELECT {keys}, {total}\n"
         f"FROM (SELECT {kept} FROM ({clicks}) AS each_click) AS in_buckets GROUP BY {keys}"
