@@ -21,7 +21,7 @@ from rankdrift.simulate.worlds.scene import (
     power,
 )
 
-TRUST = 0.1  # chance that a doc at rank 1 that is no good is clicked all the same, if seen
+TRUST = 0.085  # chance that a doc at rank 1 that is no good is clicked all the same, if seen
 ATTENTION = 2.5  # steepness is (level / z) to this power
 BOTS, BOT_CLICKS = 0.05, 0.2  # share of users, and how often they click, wherever
 STEEPER, SHARPER = 0.8, 0.5  # of queries for one thing: the log of steepness, the slope of log z
@@ -154,21 +154,21 @@ for kind in (
         "trust",
         "Docs at the top are clicked for being there, whether they are any good or not.",
         valid=False,
-        bias=-0.4,
+        bias=-0.39,
         happens=trust,
     ),
     WorldKind(
         "attention",
         "Attractive docs catch the eye further down the page.",
         valid=False,
-        bias=0.52,
+        bias=0.5,
         happens=attend,
     ),
     WorldKind(
         "bots",
         "Some users are bots, which click anywhere.",
         valid=False,
-        bias=0.07,
+        bias=0.08,
         happens=let_bots_in,
     ),
     WorldKind(
@@ -182,18 +182,21 @@ for kind in (
         "dips-unsegmented",
         "Mobile loads 10 results at a time and looks less at the last of them, the web does not.",
         valid=False,
+        bias=-0.02,
         happens=mix_platforms,
     ),
     WorldKind(
         "cascade",
         "Some users go down the page and stop after their first click.",
         valid=False,
+        bias=-0.01,
         happens=stop_after_a_click,
     ),
     WorldKind(
         "dbn",
         "Users go down the page and stop once a doc was what they wanted.",
         valid=False,
+        bias=0.01,
         happens=stop_when_satisfied,
     ),
 ):
