@@ -109,15 +109,13 @@ def ratio(counts: Counts, i: int, j: int, level: float = 0.95) -> Ratio:
     check_level(level)
     _check_ranks(counts, i, j)
     shares = _shares(counts)
-    sides = [(shares.rank == a) & (shares.other == b) for a, b in ((i, j), (j, i))]
-    sums = np.stack(
-        [np.bincount(shares.bucket[s], shares.clicks[s], counts.buckets) for s in sides], axis=1
-    )
-    compared = [float(shares.clicks[side & ~shares.listed].sum()) for side in sides]
-    listed = _listed(counts, i, j)
-    _refuse_few(i, j, listed, compared, sums)
-    log, influence, _ = log_ratios(sums[:, :1], sums[:, 1:])
-    used = sums.any(axis=1)
+    via = np.full(counts.max_rank, -1, np.int32)
+    via[i - 1] = j - 1
+    here, there = (side[:, [i - 1]] for side in _along(shares, counts, via))
+    listed, compared = _listed(counts, i, j), _compared(shares, i, j)
+    _refuse_few(i, j, listed, compared, (here, there))
+    log, influence, _ = log_ratios(here, there)
+    used = np.asarray((here + there).any(axis=1))
     error, df = float(np.linalg.norm(bucket_deviations(influence, used))), float(used.sum() - 1)
     reach = t_quantile(level, df) * error
     low, value, high = (float(np.exp(log[0] + off)) for off in (-reach, 0.0, reach))
@@ -177,7 +175,7 @@ def ratios(counts: Counts, *, reference: int = 1) -> Propensities:
     weakest[reference - 1] = order[1]  # its best link
     at = np.sort(order)
     ranks = at.astype(np.int32) + 1
-    used = (here + there).any(axis=1)
+    used = np.asarray((here + there).any(axis=1))
     return by_deviations(
         ranks,
         log_p[at],
@@ -268,7 +266,7 @@ def _along(shares: _Shares, counts: Counts, via: NDArray[np.int32]) -> tuple[Flo
         on = rank >= 0
         cell = shares.bucket[on] * len(via) + rank[on]
         summed = np.bincount(cell, shares.clicks[on], counts.buckets * len(via))
-        sides.append(summed.reshape(counts.buckets, len(via)))
+        sides.append(summed.reshape(counts.buckets, len(via)).astype(np.float64))
     return sides[0], sides[1]
 
 
@@ -313,6 +311,13 @@ def _listed(counts: Counts, i: int, j: int) -> tuple[int, int, int]:
     return int(times.sum()), clicks[0], clicks[1]
 
 
+def _compared(shares: _Shares, i: int, j: int) -> tuple[float, float]:
+    """By weight, how often i was clicked over j, and j over i, by pairs that are not listed."""
+    i_over_j = (shares.rank == i) & (shares.other == j) & ~shares.listed
+    j_over_i = (shares.rank == j) & (shares.other == i) & ~shares.listed
+    return float(shares.clicks[i_over_j].sum()), float(shares.clicks[j_over_i].sum())
+
+
 def _check_ranks(counts: Counts, i: int, j: int) -> None:
     for rank in (i, j):
         if not (rank == int(rank) and 1 <= rank <= counts.max_rank):
@@ -322,11 +327,15 @@ def _check_ranks(counts: Counts, i: int, j: int) -> None:
 
 
 def _refuse_few(
-    i: int, j: int, listed: tuple[int, int, int], compared: list[float], sums: Floats
+    i: int,
+    j: int,
+    listed: tuple[int, int, int],
+    compared: tuple[float, float],
+    sums: tuple[Floats, Floats],
 ) -> None:
     pairs, *clicks = listed
-    spread = (sums > 0).sum(axis=0)  # in how many buckets
-    if min(np.add(clicks, compared)) >= ENOUGH_CLICKS and spread.min() >= 2:
+    spread = [int((side > 0).sum()) for side in sums]  # in how many buckets
+    if min(np.add(clicks, compared)) >= ENOUGH_CLICKS and min(spread) >= 2:
         return
     more = (
         f" (pairs shown too often to be listed add {compared[0]:.1f} and {compared[1]:.1f} by "
