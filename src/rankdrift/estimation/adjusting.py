@@ -29,7 +29,7 @@ from rankdrift.core.rank_blocks import HALF_OCTAVES
 from rankdrift.core.registry import Registry
 from rankdrift.core.types import Floats, Ranks
 from rankdrift.counts.counts import UNIT, Counts
-from rankdrift.estimation.comparisons import MIDDLE, TIMES, Comparisons, split_comparisons
+from rankdrift.estimation.comparisons import LOG2, MIDDLE, TIMES, Comparisons, split_comparisons
 from rankdrift.estimation.covariance import bucket_influence, jackknife_root
 from rankdrift.estimation.curves import hats
 from rankdrift.estimation.fitting import Fitted
@@ -40,9 +40,11 @@ FACTOR, BASE = 1.37, 4.0
 FURTHEST = 8.0
 """Differences of scores count up to so many times their root mean square."""
 ENOUGH_CLICKS = 100.0
-STRONG, STEEPEST = 5.0, 3.0
+STRONG, STEEPEST = 4.0, 3.0
 """How surely rankers must place docs differently, in standard errors; and the largest slope that
 is believed."""
+WITHIN = 0.5
+"""Docs count whose usual rank is within this share of the deepest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,21 +142,30 @@ def by_ranker(counts: Counts, plain: Fitted, reference: int) -> Correction:
     """What the arms of an A/B test say."""
     table = counts.splits.of("ranker")
     ranks, theta = plain.likelihood.ranks, plain.fit.theta
-    table = table.take(np.isin(table.clicked, ranks))
+    # Where a page ends, docs of the deeper ranker are seen only when they are better than usual.
+    inside = np.isin(table.clicked, ranks) & (2.0 ** (table.other / 2) <= ranks[-1] * WITHIN)
+    table = table.take(inside)
     clicks = float(np.abs(table.weight).sum()) / UNIT
     if clicks < ENOUGH_CLICKS:
         raise NotIdentified(_lacking(counts, "ranker", clicks))
     place = np.searchsorted(ranks, table.clicked)
-    pull = np.zeros((counts.buckets, len(ranks)))  # clicks times how far down their arm is
-    np.add.at(pull, (table.bucket, place), table.group * (table.weight / UNIT))
+    # Clicks times how far down their arm is, (G, U, R) with U usual ranks.
+    pull = np.zeros((counts.buckets, int(table.other.max()) + 1, len(ranks)))
+    np.add.at(pull, (table.bucket, table.other, place), table.group * (table.weight / UNIT))
     logs = np.log(ranks.astype(float))
+    usual = np.arange(pull.shape[1]) * LOG2 / 2
+    far_from_usual = logs - usual[:, None]  # (U, R)
+    # Weighted by the propensity at its usual rank, a click counts about once, wherever it is.
+    level = theta - np.interp(usual, logs, theta)[:, None]
     by_theta = bucket_influence(plain.fit) @ plain.fit.basis.T  # (G, R)
+    of_usual = np.stack([np.interp(usual, logs, row) for row in by_theta])  # (G, U)
+    off = by_theta[:, None, :] - of_usual[:, :, None]  # (G, U, R)
 
     def at(slope: float) -> tuple[Floats, Floats]:
         """By bucket (G,): the sum that is to be 0, and how it changes with the slope."""
-        worth = np.exp(-(theta - theta.max()) - slope * logs)
-        value = pull @ worth - by_theta @ (pull.sum(axis=0) * worth)
-        return value, -pull @ (worth * logs)
+        worth = np.exp(-level - slope * far_from_usual)
+        value = np.tensordot(pull, worth, 2) - np.tensordot(off, pull.sum(axis=0) * worth, 2)
+        return value, -np.tensordot(pull, worth * far_from_usual, 2)
 
     slope = 0.0
     for _ in range(50):

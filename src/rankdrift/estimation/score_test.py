@@ -123,8 +123,8 @@ class ScoreTest:
 
     @property
     def beyond_noise(self) -> float:
-        """How large the difference is at a typical rank, in whatever shape, over and above noise, as
-        a share."""
+        """How large the difference is at a typical rank, in whatever shape, over and above noise,
+        as a share."""
         rest = self.difference[1:]
         shaped = float((rest**2 - self.error[1:] ** 2).mean()) if len(rest) else 0.0
         return max(float(np.expm1(np.sqrt(max(shaped, 0.0)))), self.straight)

@@ -153,9 +153,9 @@ def rows(p: Planner, several_days: bool) -> Iterator[SplitRows]:
         yield SplitRows("score", SCORES, given, sums, keys)
     if p.roles.ranker and days:
         for i in HATS:
-            given = {"bucket": "bucket", "drift": str(i), "rank": "rank", "other": "0"}
+            given = {"bucket": "bucket", "drift": str(i), "rank": "rank", "other": "usual"}
             sums = {"n": f"f{i} * {UNIT // FINE}"}
-            yield SplitRows("ranker", BY_ARM, given, sums, ("bucket", "rank"))
+            yield SplitRows("ranker", BY_ARM, given, sums, ("bucket", "rank", "usual"))
 
 
 def _of_blocks(split: str, part: str, name: str) -> SplitRows:
@@ -532,8 +532,8 @@ def _arms_moved(p: Planner) -> str:
 
 
 def _by_arm(p: Planner, buckets: int) -> str:
-    """Clicks by rank, weighted by how much deeper a ranker showed the item on other days than those
-    that showed it today."""
+    """Clicks by rank, and by how deep the item usually is, in half octaves, weighted by how much
+    deeper a ranker showed it on other days than those that showed it today."""
     pair = ", ".join(p.pair)
     means = ", ".join(f"CAST(sum(n * f{i}) AS BIGINT) AS t{i}" for i in HATS)
     several = (
@@ -543,18 +543,20 @@ def _by_arm(p: Planner, buckets: int) -> str:
     deeper = ", ".join(
         f"{share(p, f'arms.f{i} * several.n - several.t{i}', 1, 'several.n')} AS f{i}" for i in HATS
     )
+    depth = " + ".join(f"{i} * several.t{i}" for i in HATS)
+    usual = share(p, f"{round(2 * HAT)} * ({depth})", 1, f"several.n * {FINE}")
     of_keys = "".join(f"{KNOWN}.{key} AS {key}, " for key in (*p.segments, *p.queries))
     clicks = (
-        f"SELECT {of_keys}{ARM_CLICKS}.rank AS rank, {deeper}\n"
+        f"SELECT {of_keys}{ARM_CLICKS}.rank AS rank, {usual} AS usual, {deeper}\n"
         f"FROM {ARM_CLICKS} JOIN {ARMS}"
         f" ON {same_pair(p, ARM_CLICKS, ARMS)} AND {ARM_CLICKS}.arm = {ARMS}.arm\n"
         f"JOIN ({several}) AS several ON {same_pair(p, ARM_CLICKS, 'several')}\n"
         f"JOIN {KNOWN} ON {same_pair(p, ARM_CLICKS, KNOWN)}"
     )
-    keys = ", ".join([*p.segments, "bucket", "rank"])
+    keys = ", ".join([*p.segments, "bucket", "rank", "usual"])
     total = ", ".join(f"CAST(sum(f{i}) AS BIGINT) AS f{i}" for i in HATS)
     hats = (f"f{i}" for i in HATS)
-    kept = ", ".join([*p.segments, f"{bucket_sql(p, buckets)} AS bucket", "rank", *hats])
+    kept = ", ".join([*p.segments, f"{bucket_sql(p, buckets)} AS bucket", "rank", "usual", *hats])
     return (
         f"SELECT {keys}, {total}\n"
         f"FROM (SELECT {kept} FROM ({clicks}) AS each_click) AS in_buckets GROUP BY {keys}"
