@@ -14,6 +14,8 @@ MATTERS = 0.10
 # A bias of the curve that a test leaves open is excluded with 95%, to one side.
 EXCLUDED = 1.645
 
+ADD_DAYS = "Add days: so few clicks cannot exclude a difference that matters."
+
 
 def percent_above(log: float) -> float:
     """By how many percent a value is above another, from the log of their ratio."""
@@ -44,7 +46,10 @@ def judge(p_value: float, size: float, reach: float, worst: Verdict = Verdict.SE
 
 def could_see(noise: float) -> str:
     """How large a mean difference a test would hardly have missed, in words."""
-    return f"a mean difference of {np.expm1(2 * noise):.0%} would have shown"
+    seen = float(np.expm1(2 * noise))
+    if seen > 1:
+        return "even a twofold difference might not have shown"
+    return f"a mean difference of {seen:.0%} would have shown"
 
 
 def reach_of(mean: float, noise: float) -> float:
@@ -53,7 +58,7 @@ def reach_of(mean: float, noise: float) -> float:
 
 
 def compared(
-    test: ScoreTest, who: str, steeper: str, flatter: str, factor: float = 1.0, **told: str
+    test: ScoreTest, who: str, steeper: str, flatter: str, advice: str, factor: float = 1.0
 ) -> Finding:
     """What a score test found, in words.
 
@@ -65,10 +70,10 @@ def compared(
         The two parts that were compared, such as "Clicks with and without a purchase".
     steeper, flatter
         What it means if the curve of the first part falls faster, or less fast.
+    advice
+        What to do if they differ.
     factor
         How large a bias of the curve goes with a difference of 1.
-    told
-        `advice` and `wanted` of the finding.
     """
     size = test.beyond_noise
     chance = f"p = {test.p_value:.2g}"
@@ -79,10 +84,11 @@ def compared(
     return Finding(
         None,
         words,
+        advice=advice,
         alarm=f"{who}: they differ ({chance}), by {size:.0%} at a typical rank. {meaning}",
         evidence=Evidence(test.p_value, size, factor * reach_of(test.mean, test.noise)),
         numbers=plain_numbers(test),
-        **told,
+        wanted=ADD_DAYS,
     )
 
 

@@ -66,11 +66,8 @@ class Diagnosis:
     def unseen(self) -> tuple[str, ...]:
         """What could not be told, and what to do to know, the cheapest first; a sentence each."""
         verdicts = {check.name: check.verdict for check in self.checks}
-        return tuple(
-            f"Whether {danger.words} cannot be told from this log. To know: "
-            f"{'; or '.join(danger.ways_out)}."
-            for danger in unseen(verdicts)
-        )
+        thin = [check.name for check in self.checks if "p_value" in check.numbers]
+        return tuple(danger.told(thin) for danger in unseen(verdicts))
 
     def plot(self) -> "Figure":
         """The checks at their p-values; its `save` writes .png, .svg or .html."""

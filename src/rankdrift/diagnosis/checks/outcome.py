@@ -6,9 +6,7 @@ from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Findin
 from rankdrift.estimation.comparisons import split_comparisons
 from rankdrift.estimation.score_test import score_test
 
-WANTED = (
-    "Log what came after a click, a purchase or seconds of reading, and harvest with --outcome."
-)
+WANTED = "Log what came of a click, say a purchase; harvest with --outcome."
 
 
 def check(data: Data) -> Finding:
@@ -28,7 +26,6 @@ def check(data: Data) -> Finding:
         advice="Adjust for why docs moved (estimate --adjust score, with --score in the harvest), "
         "or randomise a share of searches.",
         factor=others,
-        wanted=WANTED,
     )
 
 

@@ -6,7 +6,7 @@ from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Findin
 from rankdrift.estimation.comparisons import split_comparisons
 from rankdrift.estimation.score_test import score_test
 
-WANTED = "Log who searched, under a made-up name, and harvest with --user."
+WANTED = "Log who searched, under a made-up name; harvest with --user."
 
 
 def check(data: Data) -> Finding:
@@ -22,7 +22,6 @@ def check(data: Data) -> Finding:
         "and the curve takes that for attention.",
         advice="Adjust for why docs moved (estimate --adjust score), or randomise a share of "
         "searches.",
-        wanted=WANTED,
     )
 
 
