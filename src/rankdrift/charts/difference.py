@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from rankdrift.charts.style import BLACK, COLOURS, Row, layered_chart, rank_axis
+from rankdrift.charts.style import BLACK, COLOURS, Row, inline_data, layered_chart, rank_axis
 from rankdrift.core.errors import BadOption
 from rankdrift.core.words import printable
 
@@ -57,7 +57,7 @@ def difference_chart(check: Check) -> alt.LayerChart:
         base.mark_area(opacity=0.15, clip=True, color=COLOURS[0]).encode(
             y=alt.Y("low:Q", axis=axis, scale=scale), y2="high:Q", tooltip=alt.value(None)
         ),
-        alt.Chart().mark_rule(color=BLACK, strokeDash=[3, 3]).encode(y=alt.datum(0)),
+        alt.Chart(inline_data([{"off": 0}])).mark_rule(color=BLACK).encode(y=y),
         base.mark_line(strokeWidth=2, clip=True, color=COLOURS[0]).encode(y=y),
         base.mark_point(filled=True, size=25, color=COLOURS[0], clip=True).encode(
             y=y, tooltip=tooltip

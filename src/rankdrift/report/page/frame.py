@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-_WHOLE = re.compile(r"--[a-z][a-z-]*[a-z]|p = [0-9][0-9.e+-]*[0-9]|p = [0-9]")
+# What no line is to be broken in, unless it is longer than any that we write.
+_WHOLE = re.compile(r"--[a-z][a-z-]{0,28}[a-z](?![a-z-])|p = [0-9.e+-]{0,12}[0-9](?![0-9])")
 
 
 def render(template: str, *, script: str | None = None, **values: Any) -> str:

@@ -7,7 +7,6 @@ from rich.text import Text
 from rankdrift.core.words import segment_words
 from rankdrift.diagnosis.agreement import percent_above
 from rankdrift.diagnosis.checks.segments import segment_difference_words
-from rankdrift.estimation.adjusting import ADJUSTMENTS
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.summary import gap_words
 from rankdrift.report.terminal.tables import empty_table, heading, line
@@ -56,8 +55,7 @@ def curve_report(
 
 def adjusted_words(found: Propensities, plain: Propensities) -> list[str]:
     """What an adjustment did to a curve and to those of its segments, a sentence each."""
-    how = ADJUSTMENTS.get(str(found.provenance["adjust"])).words
-    told = [f"Adjusted {how}: {_change(found, plain)}."]
+    told = [f"Adjusted by {found.provenance['adjust']}: {_change(found, plain)}."]
     for segment, curve in found.by_segment.items():
         before = plain.by_segment.get(segment)
         if before is not None:
