@@ -26,7 +26,7 @@ def test_market(rankdrift, tmp_path):
     assert "rankdrift harvest" in done.err
 
 
-def test_what_follows_a_market_leaves_no_check_over_time_unknown(rankdrift, tmp_path, monkeypatch):
+def test_what_follows_a_market_has_what_checks_over_time_need(rankdrift, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ["--rows", 150_000, "--days", 2, "--queries", 40, "--click-rate", 0.3, "--no-features"]
     made = rankdrift("simulate", "market", *words)
@@ -35,8 +35,8 @@ def test_what_follows_a_market_leaves_no_check_over_time_unknown(rankdrift, tmp_
     checks = {
         c["name"]: c for c in rankdrift("diagnose", "counts.parquet", "--json").json["checks"]
     }
-    for name in ("moved up against moved down", "short against long gaps"):
-        assert checks[name]["verdict"] != "unknown", checks[name]["words"]
+    for name in ("trend", "gaps"):
+        assert "p_value" in checks[name]["numbers"], checks[name]["words"]
 
 
 def test_the_folder_of_a_market_is_a_log(rankdrift, tmp_path, monkeypatch):

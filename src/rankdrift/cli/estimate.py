@@ -1,6 +1,7 @@
 """rankdrift estimate and rankdrift diagnose"""
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from rankdrift.core.types import Clicks, Errors
     from rankdrift.counts.counts import Counts
 
-# As in core.types, which takes longer to load than a help; a test compares them.
+# As in core.types and ADJUSTMENTS, which take longer to load than a help; a test compares them.
+ADJUST = click.Choice(["score", "ranker"])
 CLICKS = click.Choice(["every", "single"])
 ERRORS = click.Choice(["buckets", "model", "bootstrap"])
 
@@ -65,6 +67,12 @@ class CurveOption(click.Option):
 @click.option(
     "--extrapolate-to", type=int, metavar="N", help="Draw the curve on to this rank, as thin."
 )
+@click.option(
+    "--adjust",
+    type=ADJUST,
+    help="Correct the curve for why docs moved: by the score in the log, or by the arms of an A/B "
+    "test of rankers. The plain curve is shown beside it.",
+)
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--simultaneous", is_flag=True, help="Intervals for the whole curve at once.")
 @log_options()
@@ -82,6 +90,7 @@ def estimate(
     seed: int,
     by: str | None,
     extrapolate_to: int | None,
+    adjust: str | None,
     level: float,
     simultaneous: bool,
     **options: Any,
@@ -94,6 +103,7 @@ def estimate(
     \b
         rankdrift estimate counts.parquet -o propensities.csv
         rankdrift estimate counts.parquet --by platform --curve auto -o propensities.json
+        rankdrift estimate counts.parquet --adjust score -o propensities.json
     """
     if output:
         refuse_input(output, inputs, options["format"])
@@ -106,7 +116,8 @@ def estimate(
         every, counts = counts, counts.restrict(shown_below=shown_below)
         pairs = f"{counts.n_pairs:,} of {every.n_pairs:,} pairs"
         screen.say(f"{pairs} are used: those known to have been shown below rank {shown_below}.")
-    found = estimate(
+    estimated = partial(
+        estimate,
         counts,
         curve=curve,
         clicks=clicks,
@@ -117,13 +128,16 @@ def estimate(
         by=[name.strip() for name in by.split(",")] if by else None,
         extrapolate_to=extrapolate_to,
     )
+    found = estimated(adjust=adjust)
+    plain = estimated() if adjust else None
     if output:
         found.save(output, level, simultaneous)
-    screen.show(curve_report(found, level, simultaneous))
+    screen.show(curve_report(found, level, simultaneous, plain))
     screen.answer(
         {
             "file": output,
             "table": found.table(level, simultaneous),
+            "plain": plain.table(level, simultaneous) if plain else None,
             "level": level,
             "simultaneous": simultaneous,
             "gaps": {str(r): why for r, why in found.gaps.items()},
@@ -148,7 +162,8 @@ def diagnose(
 ) -> int:
     """Check whether the assumptions behind the estimate hold on this data, and what to do if not.
 
-    Each check gives a number, a verdict and advice. Exits with 1 if something serious fails.
+    The whole is good, caution, serious, or more than this log can tell; then come the checks, with
+    what they found and what to do. Exits with 1 if something serious was found.
 
     \b
         rankdrift diagnose counts.parquet

@@ -14,6 +14,8 @@ MATTERS = 0.10
 # A bias of the curve that a test leaves open is excluded with 95%, to one side.
 EXCLUDED = 1.645
 
+ADD_DAYS = "Add days: so few clicks cannot exclude a difference that matters."
+
 
 def percent_above(log: float) -> float:
     """By how many percent a value is above another, from the log of their ratio."""
@@ -44,7 +46,10 @@ def judge(p_value: float, size: float, reach: float, worst: Verdict = Verdict.SE
 
 def could_see(noise: float) -> str:
     """How large a mean difference a test would hardly have missed, in words."""
-    return f"a mean difference of {np.expm1(2 * noise):.0%} would have shown"
+    seen = float(np.expm1(2 * noise))
+    if seen > 1:
+        return "even a twofold difference might not have shown"
+    return f"a mean difference of {seen:.0%} would have shown"
 
 
 def reach_of(mean: float, noise: float) -> float:
@@ -56,12 +61,12 @@ def compared(
     test: ScoreTest,
     who: str,
     *,
+    advice: str,
     steeper: str = "",
     flatter: str = "",
     factor: float = 1.0,
     sign: int = 0,
     both_sides: bool = True,
-    **told: str,
 ) -> Finding:
     """What a score test of a straight line in log rank found, in words.
 
@@ -73,14 +78,14 @@ def compared(
         The two parts that were compared, such as "Clicks with and without a purchase".
     steeper, flatter
         What it means if the curve of the first part falls faster, or less fast.
+    advice
+        What to do if they differ.
     factor
         How large a bias of the curve goes with a difference of 1.
     sign
         Of the slope if docs moved when their relevance did; 0 where that is not what it shows.
     both_sides
         Whether the other sign would be an objection as well.
-    told
-        `advice` and `wanted` of the finding.
     """
     size, p_value = test.straight, test.straight_p
     if not both_sides:
@@ -93,6 +98,7 @@ def compared(
     return Finding(
         None,
         words,
+        advice=advice,
         alarm=f"{who}: they differ ({chance}), by {size:.0%} at a typical rank. {meaning}",
         evidence=Evidence(
             p_value,
@@ -101,7 +107,7 @@ def compared(
             sign * test.by_bucket if sign else None,
         ),
         numbers={**plain_numbers(test), "p_value": p_value, "beyond_noise": size},
-        **told,
+        wanted=ADD_DAYS,
     )
 
 

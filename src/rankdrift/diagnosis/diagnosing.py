@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from rankdrift.core.errors import RankdriftError
+from rankdrift.core.errors import BadOption, RankdriftError, did_you_mean
 from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.agreement import judge
@@ -66,18 +66,35 @@ class Diagnosis:
     def unseen(self) -> tuple[str, ...]:
         """What could not be told, and what to do to know, the cheapest first; a sentence each."""
         verdicts = {check.name: check.verdict for check in self.checks}
-        return tuple(
-            f"Whether {danger.words} cannot be told from this log. To know: "
-            f"{'; or '.join(danger.ways_out)}."
-            for danger in unseen(verdicts)
-        )
+        thin = [check.name for check in self.checks if "p_value" in check.numbers]
+        return tuple(danger.told(thin) for danger in unseen(verdicts))
 
-    def plot(self) -> "Figure":
-        """The checks at their p-values; its `save` writes .png, .svg or .html."""
+    def plot(self, check: str | None = None) -> "Figure":
+        """Draw the checks at their p-values, or what one of them found rank by rank.
+
+        Parameters
+        ----------
+        check
+            The name of one that compared two curves, such as "score".
+
+        Returns
+        -------
+        Figure
+            Its `save` writes .png, .svg or .html.
+        """
         from rankdrift.charts.checks import checks_chart
+        from rankdrift.charts.difference import difference_chart
         from rankdrift.charts.style import Figure
 
-        return Figure(checks_chart(self))
+        if check is None:
+            return Figure(checks_chart(self))
+        made = {one.name: one for one in self.checks}
+        if check not in made:
+            raise BadOption(
+                f"No check {check!r} was made.{did_you_mean(check, made)} There are "
+                f"{', '.join(made)}."
+            )
+        return Figure(difference_chart(made[check]))
 
     def _repr_html_(self) -> str:
         from rankdrift.core.notebook import html_table

@@ -5,7 +5,7 @@ from rankdrift.diagnosis.assumption import Data
 from rankdrift.estimation.part_test import part_test
 from rankdrift.estimation.score_test import ScoreTest
 
-WANTED = "Harvest with a day column that holds the time of day, or with --time."
+WANTED = "Harvest with --time, or a day column that has the time of day."
 
 
 def drift_test(data: Data, one: tuple[int, ...], two: tuple[int, ...]) -> ScoreTest:

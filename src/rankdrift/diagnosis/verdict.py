@@ -5,8 +5,9 @@ nothing was found is not enough for *good*: each of the dangers below must have 
 enough data to see a bias of 10%. What no check could see, nobody has seen.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
@@ -24,18 +25,29 @@ class Danger:
     checks
         Names of checks, one of which must be good before the danger is out of the way.
     ways_out
-        What to do to have it looked at, the cheapest first.
+        What to do to have it looked at, the cheapest first: what each of the checks needs, in
+        their order, then what else would do.
     """
 
     words: str
     checks: tuple[str, ...]
     ways_out: tuple[str, ...]
 
+    def told(self, thin: Collection[str]) -> str:
+        """A sentence on what could not be told, and what to do to know.
 
-RANDOMISE = (
-    "swap two results or shuffle the top ones in 1% of searches, and compare (rankdrift compare "
-    "--random)"
-)
+        Parameters
+        ----------
+        thin
+            Names of checks that were made, on too few clicks.
+        """
+        needed = zip_longest(self.checks, self.ways_out)
+        ways = ["add days" if name in thin else way for name, way in needed]
+        todo = "; or ".join(dict.fromkeys(sorted(ways, key=lambda way: way != "add days")))
+        return f"Whether {self.words} cannot be told from this log. To know: {todo}."
+
+
+RANDOMISE = "swap two results, or shuffle the top ones, in 1% of searches (rankdrift compare)"
 DANGERS = (
     Danger(
         "docs moved because their relevance changed",
@@ -58,7 +70,7 @@ DANGERS = (
     Danger(
         "all queries have the same curve",
         ("queries",),
-        ("count several days", "split by kind of query (--segment)"),
+        ("count several days in one harvest", "split by kind of query (--segment)"),
     ),
 )
 
@@ -93,9 +105,10 @@ def overall(verdicts: Mapping[str, Verdict], worst: Mapping[str, Verdict]) -> Ve
 
 
 def unseen(verdicts: Mapping[str, Verdict]) -> list[Danger]:
-    """The dangers that no check has looked at closely enough."""
+    """The dangers that no check has looked at closely enough to say anything of them."""
+    untold = (None, Verdict.CANNOT_TELL)
     return [
         danger
         for danger in DANGERS
-        if not any(verdicts.get(name) == Verdict.GOOD for name in danger.checks)
+        if all(verdicts.get(name) in untold for name in danger.checks)
     ]

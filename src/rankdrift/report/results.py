@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 
 from rankdrift.core.artefacts import RESULT_ENDINGS, ResultKind, kind_of_json
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
+from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.propensities.file import NoPropensities
 from rankdrift.propensities.propensities import Propensities
@@ -207,10 +209,32 @@ def _rankers(plain: Plain) -> Plain:
 
 def _diagnosis(plain: Plain) -> Plain:
     checks = [
-        {name: str(check.get(name, "")) for name in ("name", "verdict", "words", "advice")}
+        {
+            **{name: str(check.get(name, "")) for name in ("name", "words", "advice")},
+            "verdict": Verdict(check["verdict"]),
+            "curve": _difference(check.get("numbers") or {}),
+        }
         for check in plain["checks"]
     ]
-    return {"verdict": str(plain["verdict"]), "checks": checks}
+    verdict, unseen = Verdict(plain["verdict"]), plain.get("unseen")
+    if verdict is Verdict.GOOD and unseen is None:
+        # Until 0.1.0 nothing wrong was enough to be good, whether or not anybody had looked.
+        verdict = Verdict.CANNOT_TELL
+    return {"verdict": verdict, "unseen": [str(text) for text in unseen or ()], "checks": checks}
+
+
+def _difference(numbers: Plain) -> Mapping[str, list[float]] | None:
+    """The curve that a check has to draw, if it has one."""
+    given = {name: numbers.get(name) for name in ("ranks", "difference", "error")}
+    if not all(isinstance(values, list) for values in given.values()):
+        return None
+    found = {name: [float(value) for value in values or ()] for name, values in given.items()}
+    if len({len(values) for values in found.values()}) > 1:
+        raise ValueError("ranks, difference and error of a check are not of one length")
+    if not all(math.isfinite(value) for values in found.values() for value in values):
+        raise ValueError("the difference that a check found is not finite")
+    ranks = found["ranks"]
+    return found if len(ranks) > 1 and 1 <= ranks[0] < ranks[-1] else None
 
 
 def _truth(plain: Plain) -> Mapping[str, Mapping[str, Sequence[float]]]:

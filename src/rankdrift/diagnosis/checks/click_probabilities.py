@@ -32,8 +32,7 @@ def check(data: Data) -> Finding:
         Verdict.CAUTION,
         f"Clicks are frequent: {top:.0%} of results at rank {rank}. The paper's likelihood, of "
         f"pairs with a single click, would be off by {off:.0%} or more at the top.",
-        advice="Stay with --clicks every, the default, which does not need clicks to be rare: the "
-        "curve above is not touched by this.",
+        advice="Stay with --clicks every, the default, which does not need clicks to be rare.",
         numbers=numbers,
     )
 

@@ -26,7 +26,6 @@ def check(data: Data) -> Finding:
         flatter=f"{falls}; {harmless}",
         advice="If docs rise because they get better, such as by a price cut, the curve is off: "
         "make those columns equal (--same price), or log the ranker's score (--score).",
-        wanted=WANTED,
     )
 
 

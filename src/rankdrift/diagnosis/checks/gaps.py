@@ -18,7 +18,6 @@ def check(data: Data) -> Finding:
         "price), or log the ranker's score and adjust for it (--score, estimate --adjust score).",
         sign=-1,
         both_sides=False,
-        wanted=WANTED,
     )
 
 

@@ -38,8 +38,8 @@ def check(data: Data) -> Finding:
     names = ", ".join(signs)
     return Finding(
         None,
-        f"Taken together, {names} give no sign that docs are higher when they are better "
-        f"(p = {p_value:.2g}).",
+        f"Taken together, {names} give no sure sign that docs are higher when they are "
+        f"better (p = {p_value:.2g}).",
         advice="Adjust for why docs moved (estimate --adjust score), make columns equal that "
         "change (--same price), or randomise a share of searches.",
         alarm=f"Taken together, {names} say that docs are higher when they are better "

@@ -7,7 +7,7 @@ from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Findin
 from rankdrift.estimation.comparisons import split_comparisons
 from rankdrift.estimation.score_test import score_test
 
-WANTED = "Log what tells one search from another, and harvest with --search."
+WANTED = "Log what tells searches apart; harvest with --search."
 
 
 def check(data: Data) -> Finding:
@@ -23,7 +23,6 @@ def check(data: Data) -> Finding:
         "kinds of searches mixed that should be apart. Where users merely differ in how far they "
         "look, the curve is that of the mean click and may be used.",
         advice="Leave robots out (--where), and split the log by kind of search (--segment).",
-        wanted=WANTED,
     )
 
 

@@ -6,9 +6,7 @@ from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Findin
 from rankdrift.estimation.comparisons import split_comparisons
 from rankdrift.estimation.score_test import score_test
 
-WANTED = (
-    "Log what came after a click, a purchase or seconds of reading, and harvest with --outcome."
-)
+WANTED = "Log what came of a click, say a purchase; harvest with --outcome."
 
 
 def check(data: Data) -> Finding:
@@ -29,7 +27,6 @@ def check(data: Data) -> Finding:
         "or randomise a share of searches.",
         factor=others,
         sign=-1,
-        wanted=WANTED,
     )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from rankdrift.core.errors import NotIdentified
 from rankdrift.core.verdicts import Verdict
-from rankdrift.diagnosis.agreement import EXCLUDED, could_see
+from rankdrift.diagnosis.agreement import ADD_DAYS, EXCLUDED, could_see
 from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Evidence, Finding
 from rankdrift.estimation.comparisons import block_scale, split_comparisons
 from rankdrift.estimation.score_test import fit_logistic, pooled_design
@@ -12,7 +12,7 @@ from rankdrift.estimation.score_test import fit_logistic, pooled_design
 # Queries with another curve put the mean off as far as they are also clicked more: by half of how
 # far they differ, at the most.
 SHARE = 0.5
-WANTED = "Count several days in one harvest, or merge counts of several days."
+WANTED = "Count several days in one harvest, or merge counts of days."
 
 
 def check(data: Data) -> Finding:
@@ -55,7 +55,7 @@ def check(data: Data) -> Finding:
         "mean is off.",
         advice="Split the log by kind of query (--segment), such as names of brands against "
         "descriptions, and compare the curves.",
-        wanted=WANTED,
+        wanted=ADD_DAYS,
         evidence=Evidence(p_value, size, SHARE * float(most)),
         numbers={
             "p_value": p_value,

@@ -4,7 +4,7 @@ from rankdrift.diagnosis.agreement import corrected
 from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Finding
 from rankdrift.estimation.adjusting import by_ranker
 
-WANTED = "Log which ranker answered a search in your A/B tests, and harvest with --ranker."
+WANTED = "Log who answered in A/B tests of unlike rankers; use --ranker."
 
 
 def check(data: Data) -> Finding:

@@ -8,7 +8,7 @@ from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Findin
 from rankdrift.estimation.comparisons import split_comparisons
 from rankdrift.estimation.score_test import score_test
 
-WANTED = "Count several days in one harvest: how relevant a doc is comes from its other days."
+WANTED = "Count several days in one harvest, to tell how good a doc is."
 
 
 def check(data: Data) -> Finding:
@@ -31,7 +31,6 @@ def check(data: Data) -> Finding:
         "(--outcome), and randomise a share of searches to know the size.",
         # From the least to the most relevant docs is about three times the spread.
         factor=3.0,
-        wanted=WANTED,
     )
 
 

@@ -4,7 +4,7 @@ from rankdrift.diagnosis.agreement import corrected
 from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Finding
 from rankdrift.estimation.adjusting import by_score
 
-WANTED = "Log the score that docs were ranked by, and harvest with --score."
+WANTED = "Log the score that docs were ranked by; harvest with --score."
 
 
 def check(data: Data) -> Finding:
@@ -13,7 +13,7 @@ def check(data: Data) -> Finding:
         by_score(data.pooled, data.fitted, data.options.reference),
         "Adjusted for the ranker's score and the time of day",
         advice="Use the adjusted curve: estimate --adjust score.",
-        wanted="Add days: the score is there, but too few clicks tell its part from the rank's.",
+        wanted="Add days: too few clicks tell the score's part from the rank's.",
     )
 
 

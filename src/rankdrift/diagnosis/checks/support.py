@@ -32,7 +32,7 @@ def check(data: Data) -> Finding:
     return Finding(
         Verdict.CANNOT_TELL if thin else Verdict.GOOD,
         f"{words}; thin: {ranges(weak)}. Intervals there are not to be taken at their word.",
-        wanted="Add days, use a curve with fewer parameters, or stop at a smaller --max-rank.",
+        wanted="Add days, use a simpler --curve, or stop at a smaller --max-rank.",
         numbers=numbers,
     )
 

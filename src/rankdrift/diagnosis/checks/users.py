@@ -6,7 +6,7 @@ from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Findin
 from rankdrift.estimation.comparisons import split_comparisons
 from rankdrift.estimation.score_test import score_test
 
-WANTED = "Log who searched, under a made-up name, and harvest with --user."
+WANTED = "Log who searched, under a made-up name; harvest with --user."
 
 
 def check(data: Data) -> Finding:
@@ -23,7 +23,6 @@ def check(data: Data) -> Finding:
         "searches.",
         sign=1,
         both_sides=False,
-        wanted=WANTED,
     )
 
 
