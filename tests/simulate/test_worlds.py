@@ -23,9 +23,10 @@ VALID = [kind.name for kind in WORLDS if kind.valid]
 BROKEN = [kind.name for kind in WORLDS if not kind.valid]
 HARMFUL = [kind.name for kind in WORLDS if abs(kind.bias) > HARM]
 HARMLESS = [name for name in BROKEN if name not in HARMFUL]
-# Of 25 errors looked at, none is so many standard errors off by chance.
-SURE = 4.0
-# A bias shows in one draw if it is made strong; seeds are fixed, and this rules out mere luck.
+# Of some 400 errors looked at, none is so many standard errors off by chance.
+SURE = 4.5
+# A bias shows in one draw if it is made strong: that of bots, the least, at 4 standard errors or
+# one more or less. Fewer than these may be luck.
 STRONG, SHOWS = 3, 2.5
 # Usable pairs of one draw of 4,000 vary by about 6% of it; so much was promised of their mean.
 PROMISED = 0.15
@@ -71,9 +72,10 @@ def frame(made):
     return pa.table(dict(made.columns))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VALID)
 def test_the_truth_comes_back_where_assumptions_hold(name):
-    made = world(name, pairs=6_000, columns=())
+    made = world(name, pairs=20_000, columns=())
     found = estimate(harvest(read_log(frame(made), time="time")), curve="direct")
     off = found.log_p - np.log(made.truth[found.ranks - 1])
     below = (found.ranks > 1) / (found.ranks > 1).sum()
@@ -84,15 +86,10 @@ def test_the_truth_comes_back_where_assumptions_hold(name):
     assert held[found.supported].all()
 
 
-@pytest.mark.parametrize("name", VALID)
-def test_no_tilt_where_assumptions_hold(name):
-    off, error = tilt(world(name, pairs=20_000, columns=()))
-    assert abs(off) < SURE * error
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HARMFUL)
 def test_the_curve_is_off_in_the_stated_direction(name):
-    made = world(name, pairs=20_000, strength=STRONG, columns=())
+    made = world(name, pairs=40_000, strength=STRONG, columns=())
     off, error = tilt(made)
     assert not made.valid and made.harmful
     assert off * np.sign(made.bias) > SHOWS * error
@@ -361,6 +358,11 @@ def test_a_world_of_ones_own():
         assert twice.clicks / twice.rows < 0.6 * made.clicks / made.rows
     with pytest.raises(BadOption, match="No world 'own'"):
         world("own")
+
+
+def test_clicks_move_ranks_in_no_world_that_looks_in_its_own_way():
+    with pytest.raises(ValueError, match="not both"):
+        Change(boost=0.1, look=lambda shown: None)
 
 
 def test_no_score_is_lost_in_serving():

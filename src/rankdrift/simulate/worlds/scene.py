@@ -187,7 +187,8 @@ class Change:
     look
         How users look and click, if not by Eq. (1), prob-click.
     boost
-        Added to a doc's score for each doubling of 1 + its clicks so far on that day.
+        Added to a doc's score for each doubling of 1 + its clicks so far on that day; not
+        together with `look`.
     """
 
     score: Singles | None = None
@@ -197,6 +198,10 @@ class Change:
     price: Singles | None = None
     look: Callable[[Shown], Looked] | None = None
     boost: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.boost and self.look:
+            raise ValueError("What goes on has a boost or a look of its own, not both.")
 
 
 @dataclass(frozen=True)
