@@ -134,6 +134,11 @@ def test_a_band_much_wider_than_the_difference_runs_out_of_the_picture():
     assert low < np.expm1(-0.4) and high < 1
 
 
+def test_what_is_infinitely_far_off_is_drawn_all_the_same():
+    rows = rows_of(difference_chart(found_by_rank(difference=[0.0, 1e4, -1e4])))
+    assert [row["off"] for row in rows] == pytest.approx([0, 99, -0.99])
+
+
 def test_only_a_check_that_compared_curves_by_rank_is_drawn_so():
     found = Diagnosis((Check("period", "good", "No period."), found_by_rank()))
     with pytest.raises(BadOption, match="no curve to draw of the check 'period': No period"):

@@ -132,7 +132,7 @@ def test_a_check_with_a_curve_has_its_picture():
     assert 'class="difference' not in body(make_report(found(CHECKS[SERIOUS])))
 
 
-@pytest.mark.parametrize("scale", [0.01, 1, -1, 8])
+@pytest.mark.parametrize("scale", [0.01, 1, -1, 8, -1e6, 1e6])
 @pytest.mark.parametrize("noise", [0.1, 1, 20])
 def test_pictures_stay_inside_their_axes_and_ticks_apart(scale, noise):
     off = [scale * value for value in CURVE["difference"]]
