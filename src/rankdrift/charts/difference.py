@@ -36,6 +36,7 @@ def difference_chart(check: Check) -> alt.LayerChart:
             "high": _share(off + STANDARD_ERRORS * error),
         }
         for rank, off, error in zip(*found, strict=True)
+        if math.isfinite(off) and math.isfinite(error)
     ]
     if len(rows) < 2:
         raise BadOption(
