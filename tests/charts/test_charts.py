@@ -98,8 +98,8 @@ def test_the_funnel_adds_up():
 
 def test_checks_stand_at_their_p_values():
     checks = (
-        Check("a", "serious", "far", "do", {"p_value": 1e-30}), Check("b", "cannot tell", "who knows"),
-        Check("c", "good", "fine", "", {"p_value": 0.5}),
+        Check("a", "serious", "far", "do", {"p_value": 1e-30}),
+        Check("b", "cannot tell", "who knows"), Check("c", "good", "fine", "", {"p_value": 0.5}),
     )  # fmt: skip
     rows = rows_of(checks_chart(Diagnosis(checks)))
     assert [row["p"] for row in rows] == [1e-6, 1, 0.5]
@@ -134,9 +134,14 @@ def test_a_band_much_wider_than_the_difference_runs_out_of_the_picture():
     assert low < np.expm1(-0.4) and high < 1
 
 
+def test_what_is_infinitely_far_off_is_drawn_all_the_same():
+    rows = rows_of(difference_chart(found_by_rank(difference=[0.0, 1e4, -1e4])))
+    assert [row["off"] for row in rows] == pytest.approx([0, 99, -0.99])
+
+
 def test_only_a_check_that_compared_curves_by_rank_is_drawn_so():
     found = Diagnosis((Check("period", "good", "No period."), found_by_rank()))
     with pytest.raises(BadOption, match="no curve to draw of the check 'period': No period"):
         found.plot("period")
-    with pytest.raises(BadOption, match="No check 'perid' was made. Did you mean 'period'"):
+    with pytest.raises(BadOption, match=r"No check 'perid' was made\. Did you mean 'period'"):
         found.plot("perid")

@@ -1,8 +1,11 @@
 """A diagnosis as it is told: the whole first, then what objects, on a page and in the terminal."""
 
 import io
+import json
 import re
+from itertools import pairwise
 
+import numpy as np
 import pytest
 from rich.console import Console
 from support.results_example import EVIL, made
@@ -132,7 +135,7 @@ def test_a_check_with_a_curve_has_its_picture():
     assert 'class="difference' not in body(make_report(found(CHECKS[SERIOUS])))
 
 
-@pytest.mark.parametrize("scale", [0.01, 1, -1, 8])
+@pytest.mark.parametrize("scale", [0.01, 1, -1, 8, -1e6, 1e6])
 @pytest.mark.parametrize("noise", [0.1, 1, 20])
 def test_pictures_stay_inside_their_axes_and_ticks_apart(scale, noise):
     off = [scale * value for value in CURVE["difference"]]
@@ -142,7 +145,7 @@ def test_pictures_stay_inside_their_axes_and_ticks_apart(scale, noise):
         assert all(LEFT <= x <= RIGHT and TOP <= y <= BOTTOM for x, y in points)
     heights = sorted(y for _, y in picture["y"])
     assert picture["zero"] in heights and len(heights) > 1
-    assert all(b - a >= APART - 0.2 for a, b in zip(heights, heights[1:], strict=False))
+    assert all(b - a >= APART - 0.2 for a, b in pairwise(heights))
     assert [text for text, _ in picture["x"]] == ["1", "2", "5", "10", "20"]
 
 
@@ -183,3 +186,13 @@ def test_what_older_files_call_good_was_not_looked_at_closely():
     told = gather(old).diagnosis
     assert told["verdict"] is CANNOT_TELL and told["checks"][0]["verdict"] is CANNOT_TELL
     assert gather({**old, "unseen": []}).diagnosis["verdict"] is GOOD
+
+
+def test_numbers_that_are_not_known_are_null_and_not_drawn():
+    unknown = found(CHECKS[SERIOUS], **{**CURVE, "error": [0.0, *[float("nan")] * 3]}, noise=np.inf)
+    plain = json.loads(json.dumps(unknown.to_dict(), allow_nan=False))
+    assert plain["checks"][0]["numbers"]["error"] == [0.0, None, None, None]
+    assert plain["checks"][0]["numbers"]["noise"] is None
+    assert 'class="difference' not in body(make_report(unknown))
+    with pytest.raises(BadOption, match="no curve to draw"):
+        unknown.plot("score")

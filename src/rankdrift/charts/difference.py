@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 HEIGHT = 200
 STANDARD_ERRORS = 1.96  # of a 95% band
+FURTHEST = math.log(100)  # what is further off is as good as infinite, and drawn there
 
 
 def difference_chart(check: Check) -> alt.LayerChart:
@@ -30,11 +31,12 @@ def difference_chart(check: Check) -> alt.LayerChart:
     rows: list[Row] = [
         {
             "rank": rank,
-            "off": math.expm1(off),
-            "low": math.expm1(off - STANDARD_ERRORS * error),
-            "high": math.expm1(off + STANDARD_ERRORS * error),
+            "off": _share(off),
+            "low": _share(off - STANDARD_ERRORS * error),
+            "high": _share(off + STANDARD_ERRORS * error),
         }
         for rank, off, error in zip(*found, strict=True)
+        if math.isfinite(off) and math.isfinite(error)
     ]
     if len(rows) < 2:
         raise BadOption(
@@ -70,3 +72,8 @@ def difference_chart(check: Check) -> alt.LayerChart:
         subtitle=["difference of two curves, in percent of p; band: 95% of each rank by itself"],
         height=HEIGHT,
     )
+
+
+def _share(log: float) -> float:
+    """A difference of log p as a share of p."""
+    return math.expm1(min(max(log, -FURTHEST), FURTHEST))

@@ -1,5 +1,6 @@
 """diagnose: do the assumptions hold on this data, and what to do if not?"""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -106,12 +107,25 @@ class Diagnosis:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The verdict and the checks as plain values, as `rankdrift diagnose --json` prints."""
+        """The verdict and the checks as plain values, as `rankdrift diagnose --json` prints; a
+        number that is not known is None."""
         return {
             "verdict": self.verdict.value,
             "unseen": list(self.unseen),
-            "checks": [{**vars(check), "verdict": str(check.verdict)} for check in self.checks],
+            "checks": [
+                {**vars(check), "verdict": str(check.verdict), "numbers": _known(check.numbers)}
+                for check in self.checks
+            ],
         }
+
+
+def _known(value: Any) -> Any:
+    """With None for numbers that are not finite, which JSON does not have."""
+    if isinstance(value, dict):
+        return {name: _known(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_known(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def diagnose(counts: Counts, *, curve: str = "auto", reference: int = 1) -> Diagnosis:

@@ -108,7 +108,5 @@ def unseen(verdicts: Mapping[str, Verdict]) -> list[Danger]:
     """The dangers that no check has looked at closely enough to say anything of them."""
     untold = (None, Verdict.CANNOT_TELL)
     return [
-        danger
-        for danger in DANGERS
-        if all(verdicts.get(name) in untold for name in danger.checks)
+        danger for danger in DANGERS if all(verdicts.get(name) in untold for name in danger.checks)
     ]

@@ -23,8 +23,8 @@ UNSEEN = "What this log cannot tell"
 
 @dataclass(frozen=True)
 class Sorted:
-    """Checks as plain values: those that object, the serious first; those that could not tell; those
-    that are good; and those for information, which say nothing of the curve."""
+    """Checks as plain values: those that object, the serious first; those that could not tell;
+    those that are good; and those for information, which say nothing of the curve."""
 
     objections: tuple[Plain, ...]
     untold: tuple[Plain, ...]

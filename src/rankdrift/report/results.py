@@ -226,7 +226,7 @@ def _diagnosis(plain: Plain) -> Plain:
 def _difference(numbers: Plain) -> Mapping[str, list[float]] | None:
     """The curve that a check has to draw, if it has one."""
     given = {name: numbers.get(name) for name in ("ranks", "difference", "error")}
-    if not all(isinstance(values, list) for values in given.values()):
+    if not all(isinstance(values, list) and None not in values for values in given.values()):
         return None
     found = {name: [float(value) for value in values or ()] for name, values in given.items()}
     if len({len(values) for values in found.values()}) > 1:

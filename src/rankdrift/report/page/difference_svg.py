@@ -15,6 +15,7 @@ APART = 20.0  # ticks, at the least
 PERCENTS = (5, 10, 25, 50, 100, 200, 400, 900, 1900, 4900, 9900)
 LOWERED = (-5, -10, -25, -50, -75, -90, -95, -99)
 STANDARD_ERRORS = 1.96  # of a 95% band
+FURTHEST = math.log(100)  # what is further off is as good as infinite, and drawn at the edge
 
 
 def difference_picture(found: Mapping[str, Sequence[float]]) -> dict[str, Any]:
@@ -25,7 +26,8 @@ def difference_picture(found: Mapping[str, Sequence[float]]) -> dict[str, Any]:
     found
         `ranks`, `difference` and `error` of a check, of one length, 2 or more.
     """
-    ranks, off = found["ranks"], found["difference"]
+    ranks = found["ranks"]
+    off = [min(max(value, -FURTHEST), FURTHEST) for value in found["difference"]]
     wide = [STANDARD_ERRORS * error for error in found["error"]]
     x = Axis(ranks[0], ranks[-1], LEFT, RIGHT, True)
     # A band that is far wider than what was found runs out of the picture.

@@ -46,7 +46,9 @@ def diagnosis_report(found: Diagnosis) -> Group:
 def _in_full(check: Plain) -> list[RenderableType]:
     verdict = Verdict(check["verdict"])
     blocks: list[RenderableType] = [
-        Text.assemble((f"\n{verdict:8}", COLOURS[verdict]), (f" {printable(check['name'])}", "bold")),
+        Text.assemble(
+            (f"\n{verdict:8}", COLOURS[verdict]), (f" {printable(check['name'])}", "bold")
+        ),
         line(check["words"]),
     ]
     return [*blocks, line(f"> {check['advice']}")] if check["advice"] else blocks
