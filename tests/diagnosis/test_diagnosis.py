@@ -138,8 +138,8 @@ def test_clicks_that_no_curve_explains():
 
 def test_a_curve_too_stiff_for_a_jump():
     jump = simulate(12_000, 40, 1, curve=lambda r: np.where(np.asarray(r) > 25, 0.2, 1.0)).counts
-    assert verdicts(jump)["curve"].verdict == SERIOUS
-    assert verdicts(jump, curve="auto")["curve"].verdict == GOOD
+    assert verdicts(jump, curve="loglog")["curve"].verdict == SERIOUS
+    assert verdicts(jump)["curve"].verdict == GOOD
 
 
 def test_thin_data():
@@ -189,10 +189,11 @@ def test_words_and_verdict_say_the_same(monkeypatch, p_value, beyond, verdict, s
 
 def test_results_loaded_in_batches():
     world = simulate(12_000, 120, 1, curve=dips(power(0.3), 20, depth=2.0), level=0.2)
-    found = verdicts(world.counts)["period"]
+    found = verdicts(world.counts, curve="loglog")["period"]
     assert found.verdict == CAUTION
     assert found.numbers["period"] == 20
     assert "periodic(20)" in found.advice
+    assert verdicts(world.counts)["period"].verdict == GOOD  # the curve that was chosen has it
 
 
 def test_segments_that_differ():

@@ -37,7 +37,7 @@ class CurveOption(click.Option):
 @click.option(
     "-o", "--output", metavar="FILE", help="Where the propensities go: .csv, .parquet or .json."
 )
-@click.option("--curve", cls=CurveOption, default="loglog", show_default=True)
+@click.option("--curve", cls=CurveOption, default="auto", show_default=True)
 @click.option(
     "--clicks",
     type=CLICKS,
@@ -86,7 +86,8 @@ def estimate(
 
     \b
         rankdrift estimate counts.parquet -o propensities.csv
-        rankdrift estimate counts.parquet --by platform --curve auto -o propensities.json
+        rankdrift estimate counts.parquet --by platform -o propensities.json
+        rankdrift estimate counts.parquet --curve loglog
     """
     if output:
         refuse_input(output, inputs, options["format"])
@@ -128,7 +129,7 @@ def estimate(
 
 @click.command(cls=Sections)
 @click.argument("inputs", nargs=-1, required=True, metavar="COUNTS_OR_LOG...")
-@click.option("--curve", default="loglog", show_default=True, help="As in estimate.")
+@click.option("--curve", default="auto", show_default=True, help="As in estimate.")
 @click.option("--reference", default=1, show_default=True, help="The rank whose propensity is 1.")
 @log_options()
 @talking

@@ -81,7 +81,7 @@ class Diagnosis:
         }
 
 
-def diagnose(counts: Counts, *, curve: str = "loglog", reference: int = 1) -> Diagnosis:
+def diagnose(counts: Counts, *, curve: str = "auto", reference: int = 1) -> Diagnosis:
     """Check whether what the estimate assumes holds on these counts, and say what to do if not.
 
     A check gives a verdict, words, advice and numbers. One that compares two curves asks for both

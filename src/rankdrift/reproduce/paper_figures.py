@@ -178,7 +178,7 @@ def platforms(
 
 def _as_in_the_paper(counts: Counts, scaled_to: Floats | None = None) -> list[Line]:
     direct = estimate(counts, curve="direct", clicks="single", errors="model")
-    loglog = estimate(counts, clicks="single")
+    loglog = estimate(counts, curve="loglog", clicks="single")
     return [
         line_of("direct", direct, BLUE, scaled_to=scaled_to, width=1.2),
         line_of("loglog", loglog, RED, scaled_to=scaled_to, dash=DASHED),
