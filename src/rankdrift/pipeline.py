@@ -42,7 +42,7 @@ def run_pipeline(
     later: Log,
     *,
     features: str | Sequence[str] = ("f_*",),
-    curve: str = "loglog",
+    curve: str = "auto",
     clip: float | None = None,
     trees: int = 100,
 ) -> PipelineResult:

@@ -143,7 +143,7 @@ def test_clicks_that_no_curve_explains():
 def test_a_curve_too_stiff_for_a_jump():
     jump = simulate(12_000, 40, 1, curve=lambda r: np.where(np.asarray(r) > 25, 0.2, 1.0)).counts
     assert verdicts(jump, curve="loglog")["curve"].verdict == SERIOUS
-    assert verdicts(jump, curve="auto")["curve"].verdict == GOOD
+    assert verdicts(jump)["curve"].verdict == GOOD
 
 
 def test_thin_data():
@@ -187,6 +187,7 @@ def test_results_loaded_in_batches():
     assert found.verdict == CAUTION
     assert found.numbers["period"] == 20
     assert "batch(20)" in found.advice
+    assert verdicts(world.counts)["period"].verdict == GOOD  # the curve that was chosen has it
 
 
 def test_segments_that_differ():

@@ -60,7 +60,10 @@ ESTIMATORS = {
     "loglog": ("plain", {"curve": "loglog"}),
     "loglog, clicks that go together": ("clustered", {"curve": "loglog"}),
     "loglog, errors of the model": ("plain", {"curve": "loglog", "errors": "model"}),
-    "loglog, errors by bootstrap": ("plain", {"errors": "bootstrap", "samples": 100}),
+    "loglog, errors by bootstrap": (
+        "plain",
+        {"curve": "loglog", "errors": "bootstrap", "samples": 100},
+    ),
     "loglog, large click probabilities": ("clicked", {"curve": "loglog"}),
     "loglog, four appearances": ("often", {"curve": "loglog"}),
     "loglog, heads held as comparisons": ("heads", {"curve": "loglog"}),
@@ -68,7 +71,10 @@ ESTIMATORS = {
     "direct, large click probabilities": ("clicked", {"curve": "direct", "reference": 10}),
     "single clicks, where they are rare": ("rare", {"clicks": "single"}),
     "periodic": ("dips", {"curve": "loglog + periodic(10)"}),
-    "auto": ("plain", {"curve": "auto"}),
+    "batch": ("dips", {"curve": "loglog + batch(10, 7, 8)"}),
+    "auto": ("plain", {}),
+    "auto, dips": ("dips", {}),
+    "auto, dips, errors by bootstrap": ("dips", {"errors": "bootstrap", "samples": 100}),
 }
 
 
@@ -80,7 +86,7 @@ def test_the_truth_comes_back(name):
 
 WRONG = {
     "single clicks, many of them": lambda: found("clicked", clicks="single"),
-    "a curve too stiff": lambda: found("dips"),
+    "a curve too stiff": lambda: found("dips", curve="loglog"),
     "click rates": lambda: [
         Case(ctr(world("plain", seed).counts), np.log(straight())) for seed in range(SEEDS)
     ],

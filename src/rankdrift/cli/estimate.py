@@ -39,7 +39,7 @@ class CurveOption(click.Option):
 @click.option(
     "-o", "--output", metavar="FILE", help="Where the propensities go: .csv, .parquet or .json."
 )
-@click.option("--curve", cls=CurveOption, default="loglog", show_default=True)
+@click.option("--curve", cls=CurveOption, default="auto", show_default=True)
 @click.option(
     "--clicks",
     type=CLICKS,
@@ -102,7 +102,8 @@ def estimate(
 
     \b
         rankdrift estimate counts.parquet -o propensities.csv
-        rankdrift estimate counts.parquet --by platform --curve auto -o propensities.json
+        rankdrift estimate counts.parquet --by platform -o propensities.json
+        rankdrift estimate counts.parquet --curve loglog
         rankdrift estimate counts.parquet --adjust score -o propensities.json
     """
     if output:
@@ -153,7 +154,7 @@ def estimate(
 
 @click.command(cls=Sections)
 @click.argument("inputs", nargs=-1, required=True, metavar="COUNTS_OR_LOG...")
-@click.option("--curve", default="loglog", show_default=True, help="As in estimate.")
+@click.option("--curve", default="auto", show_default=True, help="As in estimate.")
 @click.option("--reference", default=1, show_default=True, help="The rank whose propensity is 1.")
 @log_options()
 @talking

@@ -169,10 +169,10 @@ class Curve:
         columns = []
         for part in self.parts:
             if part.kind.beyond is None:
-                able = [kind.name for kind in PARTS if kind.beyond and not kind.added_to]
+                able = (kind.name for kind in PARTS if kind.beyond and not kind.added_to)
                 raise BadOption(
-                    f"The curve {str(self)!r} cannot be drawn on beyond its data (extrapolate_to): "
-                    f"it says nothing of ranks that were not seen. Use {' or '.join(able)}."
+                    f"Only a {' or '.join(able)} curve can be drawn on beyond its data "
+                    f"(extrapolate_to); {str(self)!r} says nothing of ranks that were not seen."
                 )
             columns.append(part.kind.beyond(deeper, part.numbers))
         return np.concatenate(columns, axis=1)
@@ -286,7 +286,7 @@ def places_of(numbers: Numbers) -> Numbers:
     if given:
         return _within(given, 1, size)
     many = min(BATCH_KNOTS, size)
-    return tuple(1 + round(step * (size - 1) / (many - 1)) for step in range(many))
+    return tuple(1 + int(step * (size - 1) / (many - 1) + 0.5) for step in range(many))
 
 
 def _batch(ranks: Ranks, numbers: Numbers) -> Floats:

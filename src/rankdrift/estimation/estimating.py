@@ -20,7 +20,7 @@ from rankdrift.propensities.table import all_curves
 def estimate(
     counts: Counts,
     *,
-    curve: str | Curve = "loglog",
+    curve: str | Curve = "auto",
     clicks: Clicks = "every",
     reference: int = 1,
     errors: Errors = "buckets",
@@ -41,10 +41,12 @@ def estimate(
     counts
         What `harvest` counted, or a sum of such counts.
     curve
-        The shape of log p, such as "loglog" (straight lines between knots, both axes
-        logarithmic), "loglog(1, 2, 5, 20)" (with these knots), "loglog + periodic(40)" (results
-        load 40 at a time), "grid(4)" (rows of four), "direct" (each rank by itself) or "auto"
-        (knots and a period chosen from the data).
+        The shape of log p: "auto" (chosen from the data, by each segment for itself: the paper's
+        knots, with more knots, jumps or a batch where they pay), or one that is given, such as
+        "loglog" (the paper's: straight lines between knots, both axes logarithmic), "loglog(1, 2,
+        5, 20)" (with these knots), "loglog + batch(40)" (results load 40 at a time), "grid(4)"
+        (rows of four) or "direct" (each rank by itself). `method` and `provenance` of the result
+        name the curve that was chosen.
     clicks
         "every" click is a choice among the ranks its pair was shown at, or only the
         "single" one of pairs clicked just once, as in the paper.
@@ -61,7 +63,8 @@ def estimate(
         one, and one that is shrunk towards the pool, with a test of whether segments differ.
     extrapolate_to
         Draw the curve on to this rank, deeper than any data. Such ranks are marked as
-        not supported. Only a loglog curve goes on.
+        not supported. A loglog curve goes on, with or without a batch, and so does whatever
+        "auto" chooses.
 
     adjust
         Correct the curve for why docs moved: "score", for the old ranker's score and the time of

@@ -38,13 +38,14 @@ def to_propensities(counts: Counts, fitted: Fitted, options: Options) -> Propens
 
     basis = drawn_on(curve) if len(deeper) else fit_.basis
     log_p, deviations = basis @ fit_.phi, basis @ root
-    others = [
-        (drawn_on(rival.curve) @ rival.phi - log_p) * np.sqrt(rival.chance)
+    # A rival might have been chosen instead: how far it is from the curve is an error too.
+    rivals = [
+        np.sqrt(rival.chance) * (drawn_on(rival.curve) @ rival.phi - log_p)
         for rival in fitted.rivals
     ]
     if options.adjust:
         log_p, deviations = _adjusted(log_p, deviations, counts, fitted, options)
-    deviations = np.column_stack([deviations, *others])
+    deviations = np.column_stack([deviations, *rivals])
     if options.errors != "model" and not supported.all():
         # Where few buckets touch a rank, how they differ says little of its error, or nothing:
         # such a rank is no surer than by the model.

@@ -24,7 +24,7 @@ from rankdrift.estimation.newton import Fit, maximise
 class Options:
     """The options of `estimate` but `by`, with the same defaults."""
 
-    curve: str | Curve = "loglog"
+    curve: str | Curve = "auto"
     clicks: Clicks = "every"
     reference: int = 1
     errors: Errors = "buckets"
@@ -46,11 +46,6 @@ class Fitted:
     gaps: Mapping[int, str]
     rivals: tuple[Rival, ...] = ()
     began: "Fitted | None" = None
-
-    @property
-    def plain(self) -> "Fitted":
-        """The curve that choosing began with; this one where nothing was chosen."""
-        return self.began or self
 
     @property
     def likelihood(self) -> Likelihood:

@@ -3,15 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from rankdrift.core.errors import BadOption, NotIdentified, RankdriftError, did_you_mean
 from rankdrift.core.types import Segment
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.fitted_curve import to_propensities
 from rankdrift.estimation.fitting import Fitted, Options, fit
 from rankdrift.estimation.hotelling import hotelling_test
-from rankdrift.estimation.levels import Levelled, level_of, with_detail_of
+from rankdrift.estimation.levels import Levelled, level_of
 from rankdrift.estimation.shrinkage import shrink, spread_between
 from rankdrift.propensities.propensities import Difference, Propensities
 
@@ -19,43 +17,47 @@ from rankdrift.propensities.propensities import Difference, Propensities
 def estimate_by(counts: Counts, by: tuple[str, ...], options: Options) -> Propensities:
     """The pooled curve with those of each segment: by itself, and shrunk towards the pool.
 
-    `by`: the segment columns, which the counts must have.
+    `by`: the segment columns, which the counts must have. Where the data choose the curve, each
+    segment chooses its own; one that was given is the pool's everywhere, so that parameters mean
+    the same.
     """
     counts = _grouped(counts, by)
     pooled_fit = fit(counts, options)
     pooled = to_propensities(counts, pooled_fit, options)
-    # A curve that was given is the pool's everywhere, so that parameters mean the same; otherwise
-    # each segment chooses by itself.
     same = options if pooled_fit.began else replace(options, curve=pooled_fit.curve)
+    pool = level_of(pooled, pooled_fit)
     fits: dict[Segment, Fitted] = {}
     own: dict[Segment, Propensities] = {}
+    levelled: dict[Segment, Levelled] = {}
     left_out: dict[Segment, str] = {}
     for segment in counts.segments:
         try:
             part = counts.restrict(segments=[segment])
             fitted = fit(part, same)
-            own[segment] = to_propensities(part, fitted, same)
-            fits[segment] = fitted
+            curve = to_propensities(part, fitted, same)
+            levelled[segment] = _levelled(part, curve, fitted, pool, same)
+            own[segment], fits[segment] = curve, fitted
         except RankdriftError as error:
             left_out[segment] = str(error)
-    pool = level_of(pooled, pooled_fit)
-    shrunk = shrink(pool, {s: _levelled(counts, s, own[s], fits[s], pool, same) for s in own})
     statistic, df, df_error, p_value = _test(fits, options.reference)
+    spread = spread_between(pooled, list(own.values()))
     return replace(
         pooled,
         segment_columns=by,
         by_segment=own,
-        shrunk=shrunk,
-        difference=Difference(statistic, df, p_value, spread_between(pooled, list(own.values())), left_out, df_error),
+        shrunk=shrink(pool, levelled),
+        difference=Difference(statistic, df, p_value, spread, left_out, df_error),
     )
 
 
-def _levelled(counts: Counts, segment: Segment, own: Propensities, fitted: Fitted, pool: Levelled, options: Options) -> Levelled:
-    found = level_of(own, fitted)
+def _levelled(
+    counts: Counts, curve: Propensities, fitted: Fitted, pool: Levelled, options: Options
+) -> Levelled:
+    """Of a segment, with what it may share with the pool."""
+    own = level_of(curve, fitted)
     if fitted.began is None or not pool.detail.any():
-        return found
-    plain = to_propensities(counts.restrict(segments=[segment]), fitted.plain, options)
-    return with_detail_of(pool, found, fitted, plain)
+        return own
+    return own.sharing(pool, fitted, to_propensities(counts, fitted.began, options))
 
 
 def _grouped(counts: Counts, by: tuple[str, ...]) -> Counts:
