@@ -4,6 +4,7 @@ counted again."""
 import datetime
 import json
 import os
+import re
 
 import duckdb
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from oracle.harvest_oracle import from_events, from_lists, tally
 from support.harness import assert_same, random_log, with_holes, write_parquet
 
+from rankdrift.core.errors import BadLog
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.counts.file import read_metadata
 from rankdrift.harvesting import counting as harvesting
@@ -149,6 +151,67 @@ def test_a_click_after_midnight_belongs_to_what_was_shown_before(engine, tmp_pat
     options = {"day": "on", "search": "sid"}
     merged = by_day(engine, tmp_path / "log", tmp_path / "counts", event="kind", **options)[2]
     assert_same(merged, tally(long, outside=outside, **options))
+
+
+@pytest.mark.parametrize("files", ["one", "mixed"])
+def test_a_day_of_clicks_alone_is_an_empty_file_with_its_funnel(engine, tmp_path, files):
+    """Between two days with results lies one with nothing but clicks after midnight."""
+    rows = []
+    for row in random_log(13, searches=60):
+        moment = datetime.datetime(2024, 5, 1 if int(row["sid"][1:]) % 2 else 3, 23, tzinfo=UTC)
+        click = row.pop("click")
+        rows.append({**row, "kind": "impression", "on": moment})
+        if click:
+            rows.append({**row, "kind": "click", "on": moment + datetime.timedelta(hours=2)})
+    for i in range(1 if files == "one" else 2):
+        part = rows[i :: 1 if files == "one" else 2]
+        write_parquet(tmp_path / "log" / f"{i}.parquet", part, on=pa.timestamp("us", "UTC"))
+    options = {"event": "kind", "day": "on", "search": "sid"}
+    written, _, merged = by_day(engine, tmp_path / "log", tmp_path / "counts", **options)
+    assert [path.stem for path in written] == [f"2024-05-0{day}" for day in (1, 2, 3, 4)]
+    long, outside = from_events(rows, search="sid", event="kind")
+    assert_same(merged, tally(long, outside=outside, day="on", search="sid"))
+    alone = Counts.load(written[1])
+    clicks = sum(row["kind"] == "click" and row["on"].day == 2 for row in rows)
+    assert alone.n_pairs == 0 and alone.funnel.rows == clicks > 0
+    assert alone.funnel.dropped["click_event"].rows == clicks
+
+
+def test_a_day_of_searches_that_found_nothing_is_an_empty_file(engine, tmp_path):
+    searches = [
+        {
+            "query": "q",
+            "on": datetime.date(2024, 5, 1 + i % 3),
+            "results": [] if i % 3 == 1 else ["a", "b"] if i % 2 else ["b", "a"],
+            "picked": [] if i % 3 == 1 else ["a"],
+        }
+        for i in range(12)
+    ]
+    types = {"results": pa.list_(pa.string()), "picked": pa.list_(pa.string())}
+    path = write_parquet(tmp_path / "log.parquet", searches, **types)
+    options = {"shown": "results", "clicked": "picked", "day": "on"}
+    written, _, merged = by_day(engine, path, tmp_path / "counts", **options)
+    assert [Counts.load(each).funnel.rows for each in written] == [8, 0, 8]
+    assert merged.funnel.rows == 16
+
+
+@pytest.mark.parametrize("layout", ["events", "list"])
+def test_a_log_that_shows_nothing_on_any_day_is_refused(duckdb_engine, tmp_path, layout):
+    rows = [{"query": "q", "on": datetime.date(2024, 5, 1 + i)} for i in range(3)]
+    if layout == "events":
+        more = {"sid": "s", "doc": "d", "rank": 1, "kind": "view"}
+        options, said = {"event": "kind", "search": "sid"}, "never 'impression'. It is 'view' (3)"
+        types = {}
+    else:
+        more = {"results": [], "picked": []}
+        options, said = {"shown": "results", "clicked": "picked"}, "None of the 3 rows"
+        types = dict.fromkeys(more, pa.list_(pa.string()))
+    path = write_parquet(tmp_path / "log.parquet", [{**row, **more} for row in rows], **types)
+    log = duckdb_engine.read(path, day="on", **options)
+    for refused in (lambda: harvest(log), lambda: harvest_by_day(log, tmp_path / "counts")):
+        with pytest.raises(BadLog, match=re.escape(said)):
+            refused()
+    assert not list(tmp_path.glob("counts/*.parquet"))
 
 
 # -- what changed, and nothing else ----------------------------------------------------------------
