@@ -18,6 +18,7 @@ from rankdrift.counts.file import read_metadata
 from rankdrift.harvesting import counting as harvesting
 from rankdrift.harvesting.by_day import harvest_by_day
 from rankdrift.harvesting.counting import harvest
+from rankdrift.harvesting.inspection import inspect
 from rankdrift.log.engines.duckdb.days import DuckdbDays
 from rankdrift.log.engines.duckdb.engine import DuckdbEngine
 from rankdrift.log.log import read_log
@@ -290,17 +291,23 @@ def test_days_of_folders_whose_columns_differ(duckdb_engine, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("type_", "odd"),
+    ("format", "type_", "odd"),
     [
-        ("TIMESTAMP", "0001-01-01"),
-        ("TIMESTAMP", "9999-12-31"),
-        ("TIMESTAMP", "infinity"),
-        ("TIMESTAMPTZ", "10000-01-01"),
-        ("VARCHAR", "1899-12-31"),
-        ("VARCHAR", "infinity"),
+        ("duckdb", "TIMESTAMP", "0001-01-01"),
+        ("parquet", "TIMESTAMP", "9999-12-31"),
+        ("parquet", "TIMESTAMP", "infinity"),
+        ("parquet", "TIMESTAMPTZ", "10000-01-01"),
+        ("parquet", "TIMESTAMPTZ", "0044-03-15 (BC)"),
+        ("duckdb", "VARCHAR", "1899-12-31"),
+        ("parquet", "VARCHAR", "infinity"),
+        ("parquet", "DATE", "-infinity"),
+        ("parquet", "DATE", "20000-01-01"),
+        ("json", "DATE", "infinity"),
     ],
 )
-def test_times_that_stand_for_none_have_no_day(duckdb_engine, tmp_path, type_, odd):
+def test_times_that_stand_for_none_have_no_day(duckdb_engine, tmp_path, format, type_, odd):
+    """Also where the files' statistics say that no value is missing."""
+    zone = "Pacific/Kiritimati" if type_ == "TIMESTAMPTZ" else None
     with duckdb.connect(tmp_path / "log.duckdb") as con:
         con.execute("SET TimeZone = 'UTC'")
         con.execute(
@@ -308,7 +315,11 @@ def test_times_that_stand_for_none_have_no_day(duckdb_engine, tmp_path, type_, o
             f" CAST(CASE WHEN i < 4 THEN '2024-02-29' ELSE '{odd}' END AS {type_}) AS day"
             " FROM range(1, 7) AS t(i)"
         )
-    files, _, merged = by_day(duckdb_engine, tmp_path / "log.duckdb", tmp_path / "counts")
+        source = tmp_path / f"log.{format}"
+        if format != "duckdb":
+            con.execute(f"COPY log TO '{source}' (FORMAT {format})")
+    files, _, merged = by_day(duckdb_engine, source, tmp_path / "counts", time_zone=zone)
+    inspect(duckdb_engine.read(source, time_zone=zone))
     assert [path.stem for path in files] == ["undated", "2024-02-29"]
     assert merged.funnel.dropped["no_day"].rows == merged.funnel.used.rows == 3
 

@@ -16,7 +16,7 @@ KINDS: tuple[ColumnKind, ...] = get_args(ColumnKind)
 TEXT_KINDS: tuple[ColumnKind, ...] = ("text", "json", "other")
 """Kinds that are read as text."""
 TIME_KINDS: tuple[ColumnKind, ...] = ("date", "timestamp", "instant")
-"""Kinds that have a day whenever they have a value."""
+"""Kinds that have a day whenever they have a value, but for times that stand for none."""
 NESTED_KINDS: tuple[ColumnKind, ...] = ("list", "nested")
 """Kinds of more than one value."""
 
@@ -26,8 +26,8 @@ class Column:
     """A column of the source: `path` is its name, or the names down into a struct.
 
     `full`, `low` and `high` are what the files' own statistics say, where they do: no value is
-    NULL (or blank, in text), and numbers lie between these. What cannot happen need not be checked
-    row by row.
+    NULL (or blank, in text, or a time that stands for none), and numbers lie between these. What
+    cannot happen need not be checked row by row.
     """
 
     path: tuple[str, ...]

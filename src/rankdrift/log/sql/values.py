@@ -8,6 +8,10 @@ from rankdrift.core.dialects import Dialect
 from rankdrift.log.columns import NESTED_KINDS, TEXT_KINDS, TIME_KINDS, Column, ColumnKind
 from rankdrift.log.options import Rules
 
+FIRST_DAY, LAST_DAY = "1900-01-02", "2999-12-31"
+"""Days of a log lie between these. A time in year 1, 1900 or 9999 stands for none, and past 9999 it
+is no date in Python."""
+
 
 def plain_text(sql: str, kind: ColumnKind, d: Dialect) -> str:
     """The value as text without surrounding blanks."""
@@ -91,10 +95,9 @@ def _is_whole(number: str) -> str:
 def day(column: Column, sql: str, rules: Rules, d: Dialect) -> str:
     """The day of a date, a timestamp, text, YYYYMMDD or an epoch in s, ms, µs or ns."""
     found = _day(column, sql, rules, d)
-    if column.kind == "date":  # as it is, so that engines can skip by statistics
+    if column.full and column.kind in TIME_KINDS:
         return found
-    # A time in year 1 or 9999 stands for none, and past 9999 it is no date in Python.
-    sane = f"{found} BETWEEN DATE '1900-01-01' AND DATE '2999-12-31'"
+    sane = f"{found} BETWEEN DATE '{FIRST_DAY}' AND DATE '{LAST_DAY}'"
     return f"CASE WHEN {sane} THEN {found} END"
 
 
