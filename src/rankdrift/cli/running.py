@@ -51,6 +51,9 @@ def run(args: Sequence[str] | None = None) -> int:
     except Exception as error:
         if _interrupted(error):
             return _stopped(words)
+        short = _shortage(error)
+        if short:
+            return _fail(printable(short), words)
         traceback.print_exc()
         write(sys.stderr, f"Error: {_DEFECT}\n\nNext: rankdrift --version\n")
         return Exit.BROKEN
@@ -117,6 +120,17 @@ def _shorter(words: list[str]) -> list[str]:
         return words
     first = words.index(files[0])
     return [*words[:first], *pattern, *(word for word in words[first:] if word not in files)]
+
+
+def _shortage(error: Exception) -> str | None:
+    """What there was too little of, if that is what the error is about."""
+    if isinstance(error, MemoryError):
+        return "Not enough memory to go on. Use fewer days, or a machine with more."
+    if "duckdb" not in sys.modules:
+        return None
+    from rankdrift.core.database import shortage
+
+    return shortage(error)
 
 
 def _interrupted(error: BaseException | None) -> bool:

@@ -18,7 +18,6 @@ from rankdrift.core.artefacts import COUNTS_KEY, looks_like_propensities
 from rankdrift.core.artefacts import PROPENSITIES_KEY as PROPENSITIES
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadCounts
-from rankdrift.core.files import cannot_write, replacing
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.reading import read_table
 from rankdrift.counts.schema import FORMAT, table_sql
@@ -31,17 +30,13 @@ _PROPENSITIES = "this file holds propensities, not counts. Read it with Propensi
 
 def save(counts: Counts, path: str | os.PathLike[str]) -> None:
     """Write `counts` as one Parquet file, whole or not at all."""
-    import duckdb
+    from rankdrift.core.database import writing
 
     meta = json.dumps(metadata(counts), sort_keys=True)
-    with replacing(path) as part, duckdb.connect(config={"threads": 1}) as con:
+    with writing(path) as (part, con):
         marked = f"KV_METADATA {{{COUNTS_KEY}: {DUCKDB.literal(meta)}}}"
         options = f"FORMAT parquet, COMPRESSION zstd, {marked}"
-        rows = table_sql(con, counts)
-        try:
-            con.execute(f"COPY ({rows}) TO {DUCKDB.literal(str(part))} ({options})")
-        except duckdb.Error as error:
-            raise cannot_write(path, error) from error
+        con.execute(f"COPY ({table_sql(con, counts)}) TO {DUCKDB.literal(str(part))} ({options})")
 
 
 def load(path: str | os.PathLike[str]) -> Counts:

@@ -5,6 +5,7 @@ import json
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from rankdrift.core.database import shortages_told
 from rankdrift.core.errors import BadLog, Remark
 from rankdrift.core.version import __version__
 from rankdrift.core.words import many
@@ -218,6 +219,11 @@ def counts_of(connection: "DuckDBPyConnection", table: str, **meta: Any) -> Coun
     meta
         What the counts are to say of themselves.
     """
+    with shortages_told():
+        return _counts_of(connection, table, meta)
+
+
+def _counts_of(connection: "DuckDBPyConnection", table: str, meta: dict[str, Any]) -> Counts:
     found = connection.execute(
         "SELECT kind, shown, CAST(n AS BIGINT), CAST(clicks AS BIGINT), CAST(pairs AS BIGINT)"
         f" FROM {table} WHERE kind IN ('{DAY}', '{TOTAL}')"

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from rankdrift.core.artefacts import COUNTS_KEY, PROPENSITIES_KEY, PROPENSITIES_KIND
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadOption, BadPropensities, RankdriftError, did_you_mean
-from rankdrift.core.files import cannot_write, replacing, write_text
+from rankdrift.core.files import write_text
 from rankdrift.core.types import Floats, Segment
 from rankdrift.propensities.csv import read_csv, write_csv
 from rankdrift.propensities.intervals import check_level
@@ -221,7 +221,7 @@ def _load_json(file: Path) -> Propensities:
 def _save_parquet(
     p: Propensities, path: str | os.PathLike[str], level: float, simultaneous: bool
 ) -> None:
-    import duckdb
+    from rankdrift.core.database import writing
 
     curves = [curve for _, _, curve in all_curves(p)]
     about = [{**a, "rows": len(c.ranks)} for a, c in zip(about_each(p), curves, strict=True)]
@@ -243,7 +243,7 @@ def _save_parquet(
         "place": np.concatenate([place for _, place in cells]),
         "value": np.concatenate([c.deviations.ravel() for c in curves]),
     }
-    with replacing(path) as part, duckdb.connect(config={"threads": 1}) as con:
+    with writing(path) as (part, con):
         con.register("rankdrift_rows", {**columns, "row": np.arange(start[-1])})
         con.register("rankdrift_cells", flat)
         query = f"""
@@ -254,10 +254,7 @@ def _save_parquet(
             ) USING (row) ORDER BY row"""
         marked = f"KV_METADATA {{{PROPENSITIES_KEY}: {DUCKDB.literal(meta)}}}"
         options = f"FORMAT parquet, COMPRESSION zstd, {marked}"
-        try:
-            con.execute(f"COPY ({query}) TO {DUCKDB.literal(str(part))} ({options})")
-        except duckdb.Error as error:
-            raise cannot_write(path, error) from error
+        con.execute(f"COPY ({query}) TO {DUCKDB.literal(str(part))} ({options})")
 
 
 def _load_parquet(file: Path) -> Propensities:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.core.database import connect
+from rankdrift.core.database import writing
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadOption
-from rankdrift.core.files import replacing, write_text
+from rankdrift.core.files import write_text
 from rankdrift.core.registry import Registry
 from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
@@ -214,7 +214,7 @@ def _sparse(lists: Lists, path: Path, with_search: bool) -> None:
 
 def _copy(columns: dict[str, NDArray[Any]], path: Path, select: str, how: str) -> None:
     arrays = {name: np.ascontiguousarray(values) for name, values in columns.items()}
-    with replacing(path) as part, connect(threads=1) as connection:
+    with writing(path) as (part, connection):
         connection.register("rd_rows", arrays)
         target = DUCKDB.literal(str(part))
         connection.execute(f"COPY (SELECT {select} FROM rd_rows) TO {target} ({how})")

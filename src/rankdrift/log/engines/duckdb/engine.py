@@ -1,24 +1,22 @@
 """The embedded engine: DuckDB reads the files, spills to disk, and reduces them to counts."""
 
 import os
-import re
 import shutil
 import tempfile
 import threading
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from rankdrift.core.database import connect
+from rankdrift.core.database import connect, first_line
 from rankdrift.core.dialects import DUCKDB, Dialect
 from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mean
 from rankdrift.core.files import is_alive
 from rankdrift.log.columns import Column, ColumnKind
 from rankdrift.log.engines.duckdb.days import DuckdbDays
-from rankdrift.log.engines.duckdb.readers import reader, unglobbed
+from rankdrift.log.engines.duckdb.readers import reader, reading, unglobbed
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.engines.parquet import check_schemas, rows, with_statistics
 from rankdrift.log.options import Options
@@ -320,40 +318,3 @@ def _columns(path: tuple[str, ...], type_: Any) -> Iterator[Column]:
     if type_.id == "struct":
         for field, child in type_.children:
             yield from _columns((*path, field), child)
-
-
-def first_line(error: BaseException) -> str:
-    """What DuckDB says, without its hints and its drawing of the statement."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if lines and "CSV Error on Line" in lines[0]:
-        lines[0] += "".join(f", {line}" for line in lines[1:] if line.startswith("Expected"))
-    line = lines[0] if lines else type(error).__name__
-    line = re.sub(r"^[A-Z][A-Za-z ]* (Error|Exception): ", "", line)
-    return line if line.endswith((".", "!")) else line + "."
-
-
-@contextmanager
-def reading(source: Source) -> Iterator[None]:
-    """DuckDB's errors, as ours."""
-    try:
-        yield
-    except duckdb.OutOfMemoryException as error:
-        raise BadLog(
-            f"Not enough memory or disk to go on: {first_line(error)} Allow more with --memory, "
-            "use fewer --threads, or harvest --by day."
-        ) from None
-    except (duckdb.BinderException, duckdb.ParserException, duckdb.ConversionException) as error:
-        raise BadLog(
-            f"The log cannot be read with these columns and conditions: {first_line(error)} "
-            "Check --where (it is SQL on the log's own columns) and the column names."
-        ) from None
-    except duckdb.InterruptException:
-        raise KeyboardInterrupt from None
-    except duckdb.Error as error:
-        if isinstance(source, Files):
-            what = repr(source.paths[0]) if len(source.paths) == 1 else f"{len(source.paths)} files"
-            raise BadLog(
-                f"Cannot read {what} as {source.format}: {first_line(error)} "
-                "The file may be damaged, cut short or of another format (--format)."
-            ) from None
-        raise BadLog(f"Cannot read the log: {first_line(error)}") from None

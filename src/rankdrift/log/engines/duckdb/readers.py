@@ -1,8 +1,15 @@
-"""How DuckDB reads files: FROM items."""
+"""How DuckDB reads files: FROM items, and what is said when it cannot."""
 
 import glob
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import duckdb
+
+from rankdrift.core.database import first_line, shortage
 from rankdrift.core.dialects import DUCKDB
+from rankdrift.core.errors import BadLog
+from rankdrift.log.sources import Files, Source
 
 
 def reader(paths: tuple[str, ...], format: str, filename: bool = False) -> str:
@@ -26,3 +33,28 @@ def reader(paths: tuple[str, ...], format: str, filename: bool = False) -> str:
 def unglobbed(paths: tuple[str, ...]) -> list[str]:
     """Each path means one file, even if its name has stars or brackets."""
     return [path if "://" in path else glob.escape(path) for path in paths]
+
+
+@contextmanager
+def reading(source: Source) -> Iterator[None]:
+    """DuckDB's errors, as ours."""
+    try:
+        yield
+    except (duckdb.BinderException, duckdb.ParserException, duckdb.ConversionException) as error:
+        raise BadLog(
+            f"The log cannot be read with these columns and conditions: {first_line(error)} "
+            "Check --where (it is SQL on the log's own columns) and the column names."
+        ) from None
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except duckdb.Error as error:
+        short = shortage(error)
+        if short:
+            raise BadLog(short) from None
+        if isinstance(source, Files):
+            what = repr(source.paths[0]) if len(source.paths) == 1 else f"{len(source.paths)} files"
+            raise BadLog(
+                f"Cannot read {what} as {source.format}: {first_line(error)} "
+                "The file may be damaged, cut short or of another format (--format)."
+            ) from None
+        raise BadLog(f"Cannot read the log: {first_line(error)}") from None
