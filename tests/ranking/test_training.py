@@ -1,6 +1,9 @@
 """What a click is worth, and that the libraries' trees follow from exactly that."""
 
+import errno
 import json
+import os
+from pathlib import Path
 
 import lightgbm
 import numpy as np
@@ -11,7 +14,7 @@ from support.clicklogs import curve, frame, matrix, power
 from support.lambdas_by_hand import ideal, lambdas
 
 from rankdrift import read_log
-from rankdrift.core.errors import BadLog, BadOption, MissingExtra, NotIdentified
+from rankdrift.core.errors import BadLog, BadOption, CannotWrite, MissingExtra, NotIdentified
 from rankdrift.ranking import backends, training
 from rankdrift.ranking.backends import plain_names
 from rankdrift.ranking.gains import fingerprint, ideal_dcg, weigh
@@ -215,6 +218,27 @@ def test_saved_models_load_here_and_in_their_library(backend, tmp_path):
     else:
         other = xgboost.Booster(model_file=str(path.rename(tmp_path / "model.json")))
         assert other.num_boosted_rounds() == 7
+
+
+def test_a_model_that_cannot_be_written_leaves_the_old_one_with_its_record(tmp_path, monkeypatch):
+    old, new = (
+        Ranker(name, "lightgbm", text, ())
+        for name, text in (("old", "tree\n1"), ("new", "tree\n2"))
+    )
+    path = tmp_path / "model.txt"
+    old.save(path)
+
+    def replace(source, target, of=os.replace):
+        if str(target) == str(path) and b"2" in Path(source).read_bytes():
+            raise OSError(errno.EACCES, "no", target)
+        of(source, target)
+
+    with monkeypatch.context() as patch, pytest.raises(CannotWrite, match="is unchanged"):
+        patch.setattr(os, "replace", replace)
+        new.save(path)
+    assert Ranker.load(path).text == old.text
+    new.save(path)
+    assert Ranker.load(path).text == new.text
 
 
 def test_the_same_seed_gives_the_same_model():

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rankdrift.core.database import writing
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadOption
-from rankdrift.core.files import write_text
+from rankdrift.core.files import together, write_text
 from rankdrift.core.registry import Registry
 from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
@@ -108,7 +108,8 @@ def export_training(
     matrix = rows_to_learn(data, features, categorical, say or (lambda _: None))
     weighting = Weighting(as_propensities(propensities), clip, beyond, pool)
     lists, _ = weighting.weigh(matrix.shuffled() if chosen.as_trained else matrix)
-    return chosen.write(lists, Path(path))
+    with together():
+        return chosen.write(lists, Path(path))
 
 
 def _beside(path: Path, ending: str) -> Path:

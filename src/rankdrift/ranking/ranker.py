@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdrift.core.errors import BadOption, MissingExtra
-from rankdrift.core.files import write_text
+from rankdrift.core.files import together, write_text
 from rankdrift.core.types import Floats
 from rankdrift.core.version import __version__
 from rankdrift.ranking.backends import BACKENDS, Backend, Booster
@@ -114,8 +114,9 @@ class Ranker:
     def save(self, path: str | os.PathLike[str]) -> None:
         """The model in its library's format, and what is known about it in `PATH.meta.json`."""
         record = json.dumps(self._record(), indent=1, ensure_ascii=False)
-        write_text(os.fspath(path) + BESIDE, record + "\n")
-        write_text(path, self.text)
+        with together():
+            write_text(path, self.text)
+            write_text(os.fspath(path) + BESIDE, record + "\n")
 
     def _record(self) -> dict[str, Any]:
         return {
