@@ -50,6 +50,8 @@ def writing(path: str | os.PathLike[str]) -> Iterator[tuple[Path, duckdb.DuckDBP
         try:
             yield part, database
         except duckdb.Error as error:
+            if interrupted(error):
+                raise KeyboardInterrupt from error
             number = _number(error)
             reason = OSError(number, os.strerror(number)) if number else error
             raise cannot_write(path, reason) from error
@@ -77,10 +79,17 @@ def shortages_told() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
+        if interrupted(error):
+            raise KeyboardInterrupt from error
         short = shortage(error)
         if short is None:
             raise
         raise RankdriftError(short) from error
+
+
+def interrupted(error: duckdb.Error) -> bool:
+    """Is this what became of Ctrl-C?"""
+    return isinstance(error, duckdb.InterruptException) or "KeyboardInterrupt" in str(error)
 
 
 def _number(error: BaseException) -> int | None:

@@ -201,11 +201,11 @@ def _abandoned(path: Path) -> bool:
         return False
     if time.time() - path.stat().st_mtime > _ABANDONED:
         return True
-    return match["host"] == _host() and not is_alive(int(match["pid"]))
+    return match["host"] == _host() and not _is_alive(int(match["pid"]))
 
 
-def is_alive(pid: int) -> bool:
-    """Whether a process of this id runs here; True where that cannot be asked."""
+def _is_alive(pid: int) -> bool:
+    """Whether a process of this number runs here; True where that cannot be asked."""
     if os.name == "nt":  # os.kill would end the process there
         return True
     try:
@@ -218,7 +218,11 @@ def is_alive(pid: int) -> bool:
 
 
 def _host() -> str:
-    return f"{zlib.crc32(platform.node().encode()):08x}"
+    """Where numbers of processes mean the same: a machine, and a container on it."""
+    space = ""
+    with suppress(OSError):
+        space = os.readlink("/proc/self/ns/pid")
+    return f"{zlib.crc32(f'{platform.node()} {space}'.encode()):08x}"
 
 
 def _sync(path: Path) -> None:

@@ -65,6 +65,8 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[DuckDBPyConnection, 
     """A connection and the file's name in its SQL; what goes wrong is BadCounts with the path."""
     import duckdb
 
+    from rankdrift.core.database import interrupted
+
     file = Path(os.path.abspath(path))
     if not file.is_file():
         what = "is a directory" if file.is_dir() else "does not exist"
@@ -75,6 +77,8 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[DuckDBPyConnection, 
         except BadCounts as error:
             raise BadCounts(f"{os.fspath(path)}: {error}") from error
         except duckdb.Error as error:
+            if interrupted(error):
+                raise KeyboardInterrupt from error
             if looks_like_propensities(file):
                 raise BadCounts(f"{os.fspath(path)}: {_PROPENSITIES}") from error
             raise BadCounts(

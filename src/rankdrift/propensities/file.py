@@ -260,6 +260,8 @@ def _save_parquet(
 def _load_parquet(file: Path) -> Propensities:
     import duckdb
 
+    from rankdrift.core.database import interrupted
+
     name = DUCKDB.literal(glob.escape(str(file)))
     meta: dict[str, Any] = {}
     try:
@@ -274,6 +276,8 @@ def _load_parquet(file: Path) -> Propensities:
                 SELECT rank AS ranks, log_p, deviations, pairs, clicks, supported
                 FROM read_parquet({name}, hive_partitioning = false)""").fetchnumpy()
     except duckdb.Error as error:
+        if interrupted(error):
+            raise KeyboardInterrupt from error
         raise (BadPropensities if meta else NoPropensities)(
             "it cannot be read as a Parquet file: it is cut short or of another kind. Copy it "
             f"again from where it came. (DuckDB says: {str(error).splitlines()[0]})"

@@ -1,11 +1,7 @@
 """The embedded engine: DuckDB reads the files, spills to disk, and reduces them to counts."""
 
-import os
-import shutil
-import tempfile
 import threading
 from collections.abc import Container, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -13,7 +9,7 @@ import duckdb
 from rankdrift.core.database import connect, first_line
 from rankdrift.core.dialects import DUCKDB, Dialect
 from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mean
-from rankdrift.core.files import is_alive
+from rankdrift.core.scratch import Scratch
 from rankdrift.log.columns import Column, ColumnKind
 from rankdrift.log.engines.duckdb.days import DuckdbDays
 from rankdrift.log.engines.duckdb.readers import reader, reading, unglobbed
@@ -65,9 +61,8 @@ class DuckdbEngine:
         memory: str | None = None,
         threads: int | None = None,
     ) -> None:
-        _sweep()
         _refuse_bzip2(source)
-        self._folder = tempfile.TemporaryDirectory(prefix=f"rankdrift-{os.getpid()}-")
+        self._folder = Scratch()
         self.input = source
         self._con = self._connect(memory, threads)
         with reading(source):
@@ -286,7 +281,7 @@ class DuckdbEngine:
 
     def path(self, name: str) -> str:
         """A file of that name in the folder that goes with the engine."""
-        return os.path.join(self._folder.name, name)
+        return str(self._folder.path / name)
 
 
 def _refuse_bzip2(source: Source) -> None:
@@ -298,14 +293,6 @@ def _refuse_bzip2(source: Source) -> None:
             f"{packed[0]!r} is compressed with bzip2, which only Spark reads here. Unpack it "
             "(bunzip2), compress it with gzip or zstd instead, or use --engine spark."
         )
-
-
-def _sweep() -> None:
-    """Remove what runs that were killed had spilled."""
-    for folder in Path(tempfile.gettempdir()).glob("rankdrift-*-*"):
-        owner = folder.name.split("-")[1]
-        if owner.isdigit() and not is_alive(int(owner)):
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _columns(path: tuple[str, ...], type_: Any) -> Iterator[Column]:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import duckdb
 
-from rankdrift.core.database import first_line, shortage
+from rankdrift.core.database import first_line, interrupted, shortage
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadLog
 from rankdrift.log.sources import Files, Source
@@ -45,9 +45,9 @@ def reading(source: Source) -> Iterator[None]:
             f"The log cannot be read with these columns and conditions: {first_line(error)} "
             "Check --where (it is SQL on the log's own columns) and the column names."
         ) from None
-    except duckdb.InterruptException:
-        raise KeyboardInterrupt from None
     except duckdb.Error as error:
+        if interrupted(error):
+            raise KeyboardInterrupt from None
         short = shortage(error)
         if short:
             raise BadLog(short) from None
