@@ -151,7 +151,10 @@ def test_ctrl_c(log, tmp_path, words, state):
 
 
 # Says when it is running: what is stopped before that is Python, which has its own words for it.
-BEGUN = "print('begun', flush=True); from rankdrift.cli import main; main()"
+BEGUN = (
+    "from rankdrift.cli import main, stopping; stopping.listen();"
+    " print('begun', flush=True); main()"
+)
 INTERRUPTS = 12
 
 

@@ -111,6 +111,7 @@ def _quiet(words: list[str]) -> bool:
 
 def _stopped(words: list[str]) -> int:
     """Say in what state things are, and how to go on."""
+    stopping.settle()
     write(sys.stderr, "Stopped.\n")
     if not _quiet(words):
         by_day = words[:1] == ["harvest"] and ("--by=day" in words or {"--by", "day"} <= {*words})

@@ -27,11 +27,12 @@ class _Stop:
 
     asked: float | None = None
     at_once = True
+    settled = False
 
 
 def listen() -> None:
     """From here on Ctrl-C ends the process at once; there is nothing yet to leave in order."""
-    _Stop.asked, _Stop.at_once = None, True
+    _Stop.asked, _Stop.at_once, _Stop.settled = None, True, False
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return  # whoever started this wants it ignored, or sees to it
     with suppress(ValueError):  # not the main thread
@@ -49,10 +50,18 @@ def asked() -> bool:
     return _Stop.asked is not None
 
 
+def settle() -> None:
+    """The run has stopped: nothing more is to be interrupted."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+    _Stop.settled = True
+
+
 def end(code: int) -> NoReturn:
     """End the process; there is nothing left to stop."""
     with suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+    settle()
     if not asked():
         sys.exit(code)
     for stream in (sys.stdout, sys.stderr):
@@ -68,12 +77,27 @@ def _stop(number: int, frame: FrameType | None) -> None:
     if _Stop.asked is None:
         _Stop.asked = now
         if not _Stop.at_once:
+            if hasattr(signal, "setitimer"):
+                signal.signal(signal.SIGALRM, _insist)
+                signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
             raise KeyboardInterrupt
         with suppress(OSError):
             os.write(2, b"Stopped.\n")
         os._exit(STOPPED)
     if now - _Stop.asked > AGAIN:
         os._exit(STOPPED)
+
+
+def _insist(number: int, frame: FrameType | None) -> None:
+    """Some libraries swallow it, in callbacks and while they are imported: then once more. While it
+    is on its way, what tidies up after it is left in peace."""
+    error = sys.exception()
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return
+        error = error.__cause__ or error.__context__
+    if not _Stop.settled:
+        raise KeyboardInterrupt
 
 
 def _unless_stopped(error: Any) -> None:
