@@ -18,8 +18,9 @@ from rankdrift.core.errors import BadOption, MissingExtra
 from rankdrift.core.files import together, write_text
 from rankdrift.core.types import Floats
 from rankdrift.core.version import __version__
-from rankdrift.ranking.backends import BACKENDS, Backend, Booster
+from rankdrift.ranking.backends import BACKENDS, Backend, Booster, LightGBM, XGBoost
 from rankdrift.ranking.matrix import Feature, Matrix
+from rankdrift.ranking.trying import try_apart
 
 if TYPE_CHECKING:
     from rankdrift.charts.style import Figure
@@ -239,6 +240,14 @@ def _without_record(text: str, path: Path, name: str) -> Ranker:
             f"The model {str(path)!r} is cut short or was changed. Train again, or copy it again "
             "from where it came."
         )
+    if isinstance(backend, LightGBM | XGBoost):
+        try:
+            try_apart(backend, text)
+        except BadOption as error:
+            raise BadOption(
+                f"{backend.name} cannot read the model {str(path)!r}: {error}. It is damaged, or "
+                "of another version. Train again, or copy it again from where it came."
+            ) from None
     found = backend.contents(_opened(backend, text, path), text)
     if found.has_categories:
         record = path.name + BESIDE
