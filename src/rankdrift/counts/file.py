@@ -9,14 +9,19 @@ from __future__ import annotations
 import glob
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rankdrift.core.artefacts import COUNTS_KEY, looks_like_propensities
 from rankdrift.core.artefacts import PROPENSITIES_KEY as PROPENSITIES
 from rankdrift.core.dialects import DUCKDB
+from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadCounts
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.reading import read_table
@@ -32,7 +37,7 @@ def save(counts: Counts, path: str | os.PathLike[str]) -> None:
     """Write `counts` as one Parquet file, whole or not at all."""
     from rankdrift.core.database import writing
 
-    meta = json.dumps(metadata(counts), sort_keys=True)
+    meta = json.dumps(sealed(_plain(metadata(counts)), _arrays(counts)), sort_keys=True)
     with writing(path) as (part, con):
         marked = f"KV_METADATA {{{COUNTS_KEY}: {DUCKDB.literal(meta)}}}"
         options = f"FORMAT parquet, COMPRESSION zstd, {marked}"
@@ -43,7 +48,11 @@ def load(path: str | os.PathLike[str]) -> Counts:
     """Read what `save` wrote."""
     with _opened(path) as (con, name):
         meta = _stored_metadata(con, name)
-        return read_table(con, f"read_parquet({name}, hive_partitioning = false)", meta)
+        counts = read_table(con, f"read_parquet({name}, hive_partitioning = false)", meta)
+    changed = what_changed(meta, _arrays(counts), by_hand=False)
+    if changed:
+        raise BadCounts(f"{os.fspath(path)}: {changed} (delete it, and harvest or merge).")
+    return counts
 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -58,6 +67,26 @@ def metadata(counts: Counts) -> dict[str, Any]:
     names = ("version", "options", "buckets", "max_rank", "max_shown", "days", "sources")
     kept = {name: getattr(counts, name) for name in (*names, "segment_columns")}
     return {"format": FORMAT, **kept}
+
+
+def _plain(meta: dict[str, Any]) -> dict[str, Any]:
+    """As JSON gives it back."""
+    return dict(json.loads(json.dumps(meta)))
+
+
+def _arrays(counts: Counts) -> Iterator[NDArray[Any]]:
+    """All that the table of `counts` says, but for tables without a row: a file need not have all
+    the tables that a later version knows."""
+    for name, table in counts.tables.items():
+        if len(table):
+            yield np.array([name])
+            yield from table.columns()
+    words = [
+        counts.segments,
+        [*counts.funnel.lines()],
+        sorted((+Counter(counts.funnel.notes)).items()),
+    ]
+    yield np.frombuffer(json.dumps(words).encode(), np.uint8)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from __future__ import annotations
 import glob
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from rankdrift.core.artefacts import COUNTS_KEY, PROPENSITIES_KEY, PROPENSITIES_KIND
 from rankdrift.core.dialects import DUCKDB
+from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadOption, BadPropensities, RankdriftError, did_you_mean
 from rankdrift.core.files import write_text
 from rankdrift.core.types import Floats, Segment
@@ -179,7 +180,8 @@ def _save_json(
         columns["high"] = [v if v is None or np.isfinite(v) else None for v in columns["high"]]
         exact = {"log_p": curve.log_p.tolist(), "deviations": _by_column(curve.deviations)}
         curves.append({**about, **columns, **exact})
-    write_text(path, _json({**about_all(p, level, simultaneous), "curves": curves}) + "\n")
+    document = {**about_all(p, level, simultaneous), "curves": curves}
+    write_text(path, _json(sealed(json.loads(json.dumps(document)))) + "\n")
 
 
 def _by_column(deviations: Floats) -> dict[str, Any]:
@@ -208,6 +210,9 @@ def _load_json(file: Path) -> Propensities:
             "it is not JSON, or cut short. Estimate again, or copy it again from where it came."
         ) from error
     meta = _check_meta(found)
+    changed = what_changed(meta)
+    if changed:
+        raise BadPropensities(changed)
     arrays = (
         {**c, "ranks": c["rank"], "deviations": _from_columns(c["deviations"])}
         for c in meta["curves"]
@@ -225,7 +230,8 @@ def _save_parquet(
 
     curves = [curve for _, _, curve in all_curves(p)]
     about = [{**a, "rows": len(c.ranks)} for a, c in zip(about_each(p), curves, strict=True)]
-    meta = json.dumps({**about_all(p, level, simultaneous), "curves": about}, allow_nan=False)
+    plain = json.dumps({**about_all(p, level, simultaneous), "curves": about}, allow_nan=False)
+    meta = json.dumps(sealed(json.loads(plain), _arrays(curves)))
     columns: dict[str, NDArray[Any]] = {
         name: np.array([np.nan if v is None else v for v in values])
         if name in ("low", "high", "std_error")
@@ -288,4 +294,16 @@ def _load_parquet(file: Path) -> Propensities:
         raise BadPropensities(f"it has {len(columns['ranks'])} rows, not {ends[-1]}.")
     parts = {n: np.split(values, ends[:-1]) for n, values in columns.items()}
     parts["deviations"] = [np.stack(list(rows)) for rows in parts["deviations"]]
-    return _assemble(meta, ({n: parts[n][i] for n in parts} for i in range(len(ends))))
+    found_p = _assemble(meta, ({n: parts[n][i] for n in parts} for i in range(len(ends))))
+    curves = [curve for _, _, curve in all_curves(found_p)]
+    changed = what_changed(meta, _arrays(curves), by_hand=False)
+    if changed:
+        raise BadPropensities(changed)
+    return found_p
+
+
+def _arrays(curves: Iterable[Propensities]) -> Iterator[NDArray[Any]]:
+    """What the columns of a Parquet file hold of these curves."""
+    for curve in curves:
+        yield from (curve.ranks, curve.log_p, curve.deviations, curve.pairs, curve.clicks)
+        yield curve.supported

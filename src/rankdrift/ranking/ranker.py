@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadOption, MissingExtra
 from rankdrift.core.files import together, write_text
 from rankdrift.core.types import Floats
@@ -114,7 +115,8 @@ class Ranker:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """The model in its library's format, and what is known about it in `PATH.meta.json`."""
-        record = json.dumps(self._record(), indent=1, ensure_ascii=False)
+        plain = json.loads(json.dumps(self._record()))
+        record = json.dumps(sealed(plain), indent=1, ensure_ascii=False)
         with together():
             write_text(path, self.text)
             write_text(os.fspath(path) + BESIDE, record + "\n")
@@ -190,8 +192,11 @@ def _read_record(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(found, dict) and {"model", "backend", "features"} <= found.keys():
+            changed = what_changed(found)
+            if changed:
+                raise BadOption(f"{str(path)!r}, which tells of the model beside it: {changed}")
             return found
-    except (OSError, ValueError):
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError):
         pass
     raise BadOption(
         f"Cannot read {str(path)!r}, which tells of the model beside it. Train again, or delete it "

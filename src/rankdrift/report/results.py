@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rankdrift.core.artefacts import RESULT_ENDINGS, ResultKind, kind_of_json
+from rankdrift.core.digests import what_changed
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.propensities.file import NoPropensities
@@ -133,6 +134,9 @@ def _read(path: Path, name: str | None) -> tuple[str, ResultKind, Any]:
         raise BadOption(f"{path} is not JSON, or cut short. Write it again.") from error
     if kind_of_json(plain) is ResultKind.PROPENSITIES:
         return known, ResultKind.PROPENSITIES, Propensities.load(path)
+    changed = what_changed(plain) if kind_of_json(plain) else None
+    if changed:
+        raise BadOption(f"{path}: {changed}")
     return known, *_recognise(plain, str(path))
 
 
