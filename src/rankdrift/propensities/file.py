@@ -24,6 +24,7 @@ from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadOption, BadPropensities, RankdriftError, did_you_mean
 from rankdrift.core.files import write_text
+from rankdrift.core.plain import entries, entry, items, maybe, number, text, whole
 from rankdrift.core.types import Floats, Segment
 from rankdrift.propensities.csv import read_csv, write_csv
 from rankdrift.propensities.intervals import check_level
@@ -117,6 +118,10 @@ def _check_meta(meta: Any) -> dict[str, Any]:
 
 def _assemble(meta: Mapping[str, Any], arrays: Iterable[Mapping[str, Any]]) -> Propensities:
     """The propensities of plain values `meta` and each curve's arrays."""
+    try:
+        _check_plain(meta)
+    except ValueError as error:
+        raise BadPropensities(f"{error}. Estimate again, or correct the file.") from error
     difference = None
     if meta["difference"]:
         left_out = {tuple(segment): why for segment, why in meta["difference"]["left_out"]}
@@ -137,6 +142,35 @@ def _assemble(meta: Mapping[str, Any], arrays: Iterable[Mapping[str, Any]]) -> P
         shrunk={segment: Propensities(**c) for segment, c in curves["leaning"].items()},
         difference=difference,
     )
+
+
+def _check_plain(meta: Mapping[str, Any]) -> None:
+    """Raise ValueError, with its name, for a field that is not what it must be."""
+    for column in items(entry(meta, "segment_columns"), "segment_columns"):
+        text(column, "segment_columns")
+    difference = maybe(entries, entry(meta, "difference"), "difference") or {}
+    for name in {"statistic", "df", "p_value", "spread"} & {*difference}:
+        if not isinstance(difference[name], str):  # NaN and infinity are text
+            number(difference[name], f"difference.{name}", most=np.inf)
+    for curve in items(entry(meta, "curves"), "curves"):
+        entries(curve, "curves")
+        for value in items(entry(curve, "segment", "curves."), "curves.segment"):
+            maybe(text, value, "curves.segment")
+        for name in ("method", "errors"):
+            text(entry(curve, name, "curves."), f"curves.{name}")
+        whole(entry(curve, "reference", "curves."), "curves.reference", 1)
+        maybe(number, entry(curve, "df", "curves."), "curves.df", 0.0)
+        maybe(number, entry(curve, "log_likelihood", "curves."), "curves.log_likelihood")
+        maybe(whole, entry(curve, "parameters", "curves."), "curves.parameters")
+        for rank, why in entries(entry(curve, "gaps", "curves."), "curves.gaps").items():
+            text(why, f"curves.gaps.{rank}")
+        provenance = entries(entry(curve, "provenance", "curves."), "curves.provenance")
+        counted = entries(provenance.get("counts", {}), "curves.provenance.counts")
+        options = entries(counted.get("options", {}), "curves.provenance.counts.options")
+        for role in {"query", "doc", "rank", "click", "search"} & {*options}:
+            named = options[role] or []
+            for column in [named] if isinstance(named, str) else items(named, role):
+                text(column, f"curves.provenance.counts.options.{role}")
 
 
 def _typed(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:

@@ -12,6 +12,8 @@ from typing import Any
 from rankdrift.core.artefacts import RESULT_ENDINGS, ResultKind, kind_of_json
 from rankdrift.core.digests import what_changed
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
+from rankdrift.core.plain import entries, entry, items, maybe, number, text, whole
+from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.propensities.file import NoPropensities
 from rankdrift.propensities.propensities import Propensities
@@ -168,7 +170,7 @@ def _recognise(result: Any, where: str) -> tuple[ResultKind, Any]:
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise BadOption(
                 f"{where} looks like a {kind}, but it is damaged or was written by another "
-                f"version ({error!r}). Make it again."
+                f"version: {error}. Make it again."
             ) from error
     hint = ""
     if kind is ResultKind.PRINTED_ESTIMATE:
@@ -193,27 +195,87 @@ def _curves(named: Iterable[tuple[str, Propensities]]) -> dict[str, Propensities
 
 
 def _methods(plain: Plain) -> Plain:
-    table = plain["table"]
+    table = {
+        name: items(column, f"table.{name}")
+        for name, column in entries(plain["table"], "table").items()
+    }
     names = [name for name in table if name != "rank" and f"{name}_low" in table]
-    lengths = {len(table[column]) for column in table}
-    if len(lengths) != 1 or not names:
+    if len({*map(len, table.values())}) != 1 or not names or not table.get("rank"):
         raise ValueError("its table has no methods, or columns of different lengths")
-    for distance in plain["distances"]:
-        float(distance["mean_percent"]), str(distance["first"]), str(distance["verdict"])
-    return {**plain, "names": names, "left_out": dict(plain["left_out"])}
+    ranks = [whole(rank, "table.rank", 1) for rank in table["rank"]]
+    if ranks != sorted({*ranks}):
+        raise ValueError("the ranks of its table do not ascend")
+    for name in names:
+        for column in (name, f"{name}_low", f"{name}_high"):
+            for value in entry(table, column, "table."):
+                maybe(number, value, f"table.{column}", 0.0)
+    for name, summary in entries(plain.get("summaries", {}), "summaries").items():
+        reference = entries(summary, f"summaries.{name}").get("reference", 1)
+        whole(reference, f"summaries.{name}.reference", 1)
+    for distance in items(plain["distances"], "distances"):
+        entries(distance, "distances")
+        for name in ("first", "second", "verdict"):
+            text(entry(distance, name, "distances."), f"distances.{name}")
+        maybe(text, distance.get("meaning"), "distances.meaning")
+        number(entry(distance, "mean_percent", "distances."), "distances.mean_percent")
+        for name in ("low", "high"):
+            maybe(number, distance.get(name), f"distances.{name}")
+    left_out = entries(plain["left_out"], "left_out")
+    for name, why in left_out.items():
+        text(why, f"left_out.{name}")
+    number(plain["level"], "level", 0.0, 1.0)
+    return {**plain, "table": table, "names": names, "left_out": dict(left_out)}
 
 
 def _rankers(plain: Plain) -> Plain:
-    for row in plain["table"]:
-        str(row["measure"]), str(row["model"]), row["rank"], row["improvement"], row["value"]
+    for name in ("models", "baselines", "verdicts", "remarks"):
+        for value in items(plain.get(name, []), name):
+            text(value, name)
+    for name in ("bootstrap", "queries", "seed"):
+        maybe(whole, plain.get(name), name)
+    for name, value in entries(plain.get("data", {}), "data").items():
+        if not isinstance(value, Mapping):
+            _scalars(value, f"data.{name}")
+    for name in ("rankdrift", "propensities"):
+        maybe(text, plain.get(name), name)
+    rows = items(plain["table"], "table")
+    for row in rows:
+        entries(row, "table")
+        for name in ("measure", "model"):
+            text(entry(row, name, "table."), f"table.{name}")
+        for name in ("baseline", "note"):
+            maybe(text, row.get(name), f"table.{name}")
+        maybe(whole, entry(row, "rank", "table."), "table.rank", 1)
+        maybe(whole, row.get("clicks"), "table.clicks")
+        maybe(number, entry(row, "value", "table."), "table.value")
+        if maybe(number, entry(row, "improvement", "table."), "table.improvement") is not None:
+            number(entry(row, "sd", "table."), "table.sd", 0.0)
+            number(entry(row, "p_value", "table."), "table.p_value", 0.0, 1.0)
     return plain
 
 
+def _scalars(value: Any, field: str) -> None:
+    for one in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(one, str):
+            text(one, field)
+        elif isinstance(one, Mapping | list):
+            raise ValueError(f"{field} is not a value or a list of values")
+        elif one is not None and not isinstance(one, bool):
+            number(one, field, -1e300, 1e300)
+
+
 def _diagnosis(plain: Plain) -> Plain:
-    checks = [
-        {name: str(check.get(name, "")) for name in ("name", "verdict", "words", "advice")}
-        for check in plain["checks"]
-    ]
+    verdicts = [verdict.value for verdict in Verdict]
+    checks = []
+    for check in items(plain["checks"], "checks"):
+        said = {
+            name: text(entries(check, "checks").get(name, ""), f"checks.{name}")
+            for name in ("name", "verdict", "words", "advice")
+        }
+        checks.append(said)
+    for verdict in (plain["verdict"], *(check["verdict"] for check in checks)):
+        if verdict not in verdicts:
+            raise ValueError(f"verdict is {verdict!r}, not one of {', '.join(verdicts)}")
     return {"verdict": str(plain["verdict"]), "checks": checks}
 
 
@@ -222,12 +284,16 @@ def _truth(plain: Plain) -> Mapping[str, Mapping[str, Sequence[float]]]:
     found = plain.get("truth", plain.get("propensities"))
     if not isinstance(found, Mapping):
         found = {"": {"": found}}
-    truth = {
-        str(segment): {str(sort): [float(p) for p in values] for sort, values in sorts.items()}
-        for segment, sorts in found.items()
-    }
-    if any(not p > 0 for sorts in truth.values() for values in sorts.values() for p in values):
-        raise ValueError("its propensities are not all above 0")
+    truth: dict[str, dict[str, list[float]]] = {}
+    for segment, sorts in found.items():
+        for sort, values in entries(sorts, f"truth of {segment!r}").items():
+            where = f"truth of {segment!r}"
+            curve = [number(p, where, 0.0) for p in items(values, where)]
+            if not curve or not min(curve) > 0:
+                raise ValueError(f"the {where} is not all above 0")
+            truth.setdefault(str(segment), {})[str(sort)] = curve
+    if not truth:
+        raise ValueError("it has no propensities")
     return truth
 
 
