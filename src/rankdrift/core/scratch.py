@@ -48,6 +48,8 @@ class Scratch:
         self._folder.cleanup()
 
     def __del__(self) -> None:
+        if hasattr(self, "_folder"):
+            self.remove()
         lock = getattr(self, "_lock", None)
         if lock is not None:
             self._lock = None

@@ -7,7 +7,8 @@ from typing import Literal, get_args
 from rankdrift.core.errors import MissingColumns, did_you_mean
 
 ColumnKind = Literal[
-    "int", "float", "bool", "text", "json", "date", "timestamp", "instant", "list", "nested",
+    "int", "huge",  # which may not fit 64 bits
+    "float", "bool", "text", "json", "date", "timestamp", "instant", "list", "nested",
     "other",  # compared as text
 ]  # fmt: skip
 """What an engine says of a column's type. Engines name types each in their own way; everything

@@ -41,7 +41,7 @@ def with_statistics(
         " count(stats_null_count) = count(*) AND sum(stats_null_count) = 0,"
         " count(stats_min_value) = count(*) AND count(stats_max_value) = count(*),"
         " min(TRY_CAST(stats_min_value AS BIGINT)), max(TRY_CAST(stats_max_value AS BIGINT)),"
-        " min(ascii(stats_min_value)), count(DISTINCT file_name),"
+        " min(ascii(stats_min_value)), max(ascii(stats_max_value)), count(DISTINCT file_name),"
         f" bool_and({_SANE})"
         " FROM rd_statistics GROUP BY path_in_schema"
     ).fetchall()
@@ -51,15 +51,17 @@ def with_statistics(
     ).fetchall()[0][0]
     wanted = {column.name: column for column in columns if len(column.path) == 1}
     stated: dict[str, Column] = {}
-    for name, full, known, low, high, first, have, sane in found:
+    for name, full, known, low, high, first, last, have, sane in found:
         column = wanted.get(name)
         if column is None or have < files:
             continue
         if column.kind == "int" and known:
             stated[name] = replace(column, full=full, low=low, high=high)
         elif column.kind == "text":
-            # A smallest text that starts beyond the blank: none is blank.
-            stated[name] = replace(column, full=full and known and (first or 0) > ord(" "))
+            # A smallest text that starts beyond the blank, and a greatest that starts with a letter
+            # of ASCII: none is blank, nor does one start with a blank of another script.
+            plain = (first or 0) > ord(" ") and (last or 128) < 128
+            stated[name] = replace(column, full=full and known and plain)
         elif column.kind == "bool" or (column.kind in TIME_KINDS and sane):
             stated[name] = replace(column, full=full)
     return stated

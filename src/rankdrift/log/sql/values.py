@@ -16,7 +16,7 @@ is no date in Python."""
 def plain_text(sql: str, kind: ColumnKind, d: Dialect) -> str:
     """The value as text without surrounding blanks."""
     as_text = d.json_text.format(sql) if kind == "json" else d.text.format(sql)
-    return f"trim({as_text})"
+    return d.trim.format(as_text)
 
 
 def key(sql: str, kind: ColumnKind, d: Dialect) -> str:

@@ -55,7 +55,7 @@ class DuckdbDays:
                 (at, self._paths[index], rows)
                 for at, index, rows in engine.query(
                     f"SELECT {day}, file_index, count(*)"
-                    f" FROM {reader(self._paths, 'parquet')} GROUP BY ALL"
+                    f" FROM {reader(self._paths, 'parquet', folders=engine.folders)} GROUP BY ALL"
                 )
             ]
         return [(at, path, rows) for at, path, rows in found]
@@ -115,7 +115,8 @@ class DuckdbDays:
 
     def _some_files(self, paths: tuple[str, ...]) -> str:
         """These files, with the columns and types that the whole log has."""
-        con, files = self._engine.connection, reader(paths, "parquet")
+        con = self._engine.connection
+        files = reader(paths, "parquet", folders=self._engine.folders)
         there = set(con.sql(f"SELECT * FROM {files} LIMIT 0").columns)
         log = con.sql("SELECT * FROM rd_log LIMIT 0")
         columns = (

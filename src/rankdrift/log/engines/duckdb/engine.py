@@ -12,21 +12,25 @@ from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mea
 from rankdrift.core.scratch import Scratch
 from rankdrift.log.columns import Column, ColumnKind
 from rankdrift.log.engines.duckdb.days import DuckdbDays
-from rankdrift.log.engines.duckdb.readers import reader, reading, unglobbed
+from rankdrift.log.engines.duckdb.readers import (
+    FOLDERS_LEFT,
+    folders_tell,
+    reader,
+    reading,
+    unglobbed,
+)
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.engines.parquet import check_schemas, rows, with_statistics
 from rankdrift.log.options import Options
 from rankdrift.log.sources import Files, Frame, Source, Table, find
 from rankdrift.log.sql.plan import SCHEMA, Plan, Step
 
-_INTEGERS = {
-    "tinyint", "smallint", "integer", "bigint", "hugeint",
-    "utinyint", "usmallint", "uinteger", "ubigint", "uhugeint", "bignum",
-}  # fmt: skip
+_INTEGERS = {"tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"}
 _KINDS: dict[str, ColumnKind] = {
     "varchar": "text", "boolean": "bool", "date": "date",
     "timestamp": "timestamp", "timestamp_s": "timestamp", "timestamp_ms": "timestamp",
     "timestamp_ns": "timestamp", "timestamp with time zone": "instant",
+    "ubigint": "huge", "hugeint": "huge", "uhugeint": "huge", "bignum": "huge",
     "float": "float", "double": "float", "decimal": "float",
     "list": "list", "array": "list", "struct": "nested", "map": "nested", "union": "nested",
 }  # fmt: skip
@@ -66,6 +70,7 @@ class DuckdbEngine:
         self.input = source
         self._con = self._connect(memory, threads)
         with reading(source):
+            self.folders = folders_tell(self._con, source)
             self._con.execute(f"CREATE VIEW main.rd_log AS SELECT * FROM {self._open(source)}")
             self.columns: Mapping[str, Column] = self._describe()
         self.staged: str | None = None  # the file that text formats were parsed into
@@ -100,7 +105,7 @@ class DuckdbEngine:
             return "rd_frame"
         if isinstance(source, Table):
             return self._attach(source)
-        return reader(source.paths, source.format)
+        return reader(source.paths, source.format, folders=self.folders)
 
     def _attach(self, source: Table) -> str:
         self._con.execute(f"ATTACH {DUCKDB.literal(source.path)} AS rd_db (READ_ONLY)")
@@ -139,18 +144,23 @@ class DuckdbEngine:
         if not isinstance(source, Files):
             return []
         with reading(source):
+            told = ", ".join(sorted(source.told_by_folders))
+            remarks = [] if self.folders else [FOLDERS_LEFT.format(told)]
             if source.format == "csv":
                 self._check_headers(source, columns)
             if source.format != "parquet":
-                return []
+                return remarks
             paths = unglobbed(source.paths)
             self.columns = {**self.columns, **with_statistics(self._con, paths, columns)}
-            return check_schemas(self._con, paths, columns) if len(source.paths) > 1 else []
+            several = len(source.paths) > 1
+            return remarks + (check_schemas(self._con, paths, columns) if several else [])
 
     def _check_headers(self, source: Files, columns: list[Column]) -> None:
         """A CSV file that lacks a column would be read as if all were missing there."""
         for path in source.paths if len(source.paths) > 1 else ():
-            there = self._con.sql(f"SELECT * FROM {reader((path,), 'csv')} LIMIT 0").columns
+            there = self._con.sql(
+                f"SELECT * FROM {reader((path,), 'csv', folders=self.folders)} LIMIT 0"
+            ).columns
             for column in columns:
                 if column.path[0] not in there:
                     raise MissingColumns(
@@ -261,7 +271,7 @@ class DuckdbEngine:
         if self.staged or not isinstance(source, Files) or source.format == "parquet":
             return
         staged = self.path("staged.parquet")
-        files = reader(source.paths, source.format, filename=True)
+        files = reader(source.paths, source.format, filename=True, folders=self.folders)
         self.execute(
             f"COPY (SELECT * FROM {files}) TO {DUCKDB.literal(staged)} (FORMAT parquet)",
             f"parsing {source.format}",

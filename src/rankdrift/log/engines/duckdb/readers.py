@@ -11,11 +11,19 @@ from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadLog
 from rankdrift.log.sources import Files, Source
 
+FOLDERS_LEFT = (
+    "Folders' names tell {}, and so do the files themselves: what is in the files is used."
+)
 
-def reader(paths: tuple[str, ...], format: str, filename: bool = False) -> str:
-    """FROM text that reads these files; columns are matched by name."""
+
+def reader(
+    paths: tuple[str, ...], format: str, filename: bool = False, folders: bool = True
+) -> str:
+    """FROM text that reads these files; columns are matched by name, and those that the names of
+    folders tell are read unless told otherwise."""
     files = f"[{DUCKDB.literals(unglobbed(paths))}]"
     named = ", filename = 'rd_filename'" if filename else ""
+    named += "" if folders else ", hive_partitioning = false"
     if format == "parquet":
         return f"read_parquet({files}, union_by_name = true{named})"
     if format == "csv":
@@ -28,6 +36,24 @@ def reader(paths: tuple[str, ...], format: str, filename: bool = False) -> str:
         f"read_json({files}, format = 'newline_delimited', union_by_name = true,"
         f" sample_size = -1, map_inference_threshold = -1{named})"
     )
+
+
+def folders_tell(con: duckdb.DuckDBPyConnection, source: Source) -> bool:
+    """Whether to read columns from the names of folders (day=2024-05-05): not where the files have
+    such a column of their own, which DuckDB and Spark would put aside without a word."""
+    told = source.told_by_folders if isinstance(source, Files) else set()
+    if not told or not isinstance(source, Files):
+        return True
+    files = reader(source.paths[:1], source.format, folders=False)
+    own = told & {name.lower() for name in con.sql(f"SELECT * FROM {files} LIMIT 0").columns}
+    if own and own != told:
+        both, alone = (", ".join(sorted(names)) for names in (own, told - own))
+        raise BadLog(
+            f"Folders' names tell {both}, and so do the files themselves; {alone} is in folders' "
+            "names alone. Rename the folders, or take the columns out of the files, so that each "
+            "is told once."
+        )
+    return not own
 
 
 def unglobbed(paths: tuple[str, ...]) -> list[str]:
