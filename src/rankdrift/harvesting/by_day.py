@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rankdrift.core.errors import BadCounts, BadLog, BadOption
 from rankdrift.core.files import remove_leftovers
-from rankdrift.counts.counts import BUCKETS, MAX_SHOWN
+from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.counts.file import read_metadata
 from rankdrift.counts.schema import FORMAT_BEFORE_SPLITS
 from rankdrift.harvesting.counting import count_planned, days_of, source_id, warn_of_oddities
@@ -84,9 +84,10 @@ def harvest_by_day(
 
 
 def _is_done(path: Path, source: str) -> bool:
-    """Is this a file that this version wrote for the same input?"""
+    """Is this a file that this version wrote for the same input, and unharmed?"""
     try:
         meta = read_metadata(path) if path.exists() else {}
+        done = meta.get("format", 0) >= FORMAT_BEFORE_SPLITS and meta["sources"] == [source]
+        return done and bool(Counts.load(path))
     except BadCounts:
         return False
-    return bool(meta.get("format", 0) >= FORMAT_BEFORE_SPLITS and meta["sources"] == [source])

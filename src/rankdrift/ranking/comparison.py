@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankdrift.core.digests import sealed
 from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.core.files import write_text
 from rankdrift.core.notebook import html_table
@@ -236,7 +237,8 @@ class Comparison:
         if ending == ".csv":
             write_text(path, _csv(self._rows()))
         elif ending == ".json":
-            write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+            plain = json.loads(json.dumps(self.to_dict(), allow_nan=False))
+            write_text(path, json.dumps(sealed(plain), indent=1) + "\n")
         elif ending == ".tex":
             write_text(path, self.to_latex())
         else:

@@ -290,7 +290,7 @@ def _read(session: Any, files: Files) -> Any:
     reader = session.read
     paths = [path if "://" in path else _literal_path(path) for path in files.paths]
     root = _partition_root(files.paths)
-    if root:
+    if root and _folders_tell(files):
         reader = reader.option("basePath", root)
     if files.format == "parquet":
         try:
@@ -314,6 +314,14 @@ def _read(session: Any, files: Files) -> Any:
             enforceSchema=False,
         )
     return frame
+
+
+def _folders_tell(files: Files) -> bool:
+    """As for DuckDB: what files say themselves comes before the names of folders."""
+    from rankdrift.log.engines.duckdb.readers import folders_tell
+
+    with duckdb.connect() as con:
+        return folders_tell(con, files)
 
 
 def _partition_root(paths: Sequence[str]) -> str | None:
