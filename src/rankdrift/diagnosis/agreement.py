@@ -8,7 +8,7 @@ from rankdrift.estimation.adjusting import Correction
 from rankdrift.estimation.score_test import ScoreTest
 
 # A difference must be both beyond chance, all checks together, and large enough to matter.
-SURE = 0.002
+SURE = 0.001
 LIKELY = 0.03
 MATTERS = 0.10
 # A bias of the curve that a test leaves open is excluded with 95%, to one side.

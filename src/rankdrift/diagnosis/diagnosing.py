@@ -132,7 +132,7 @@ def diagnose(counts: Counts, *, curve: str = "auto", reference: int = 1) -> Diag
     """Check whether what the estimate assumes holds on these counts, and say what to do if not.
 
     A check gives a verdict, words, advice and numbers. One that tests for a difference asks for
-    both size and certainty: it is serious beyond 10% with p below 0.002, and calls for caution
+    both size and certainty: it is serious beyond 10% with p below 0.001, and calls for caution
     beyond 5% with p below 0.03, all checks together taken into account. A check that these counts
     do not allow, or that leaves a bias of 10% open, says "cannot tell" and what is lacking.
 

@@ -11,7 +11,7 @@ Nothing is fitted to a part alone, so that no part can be too thin:
 
 What buckets say of the variance is blended with V_m's shape, as few buckets say little: in units of
 V_m, V = ((g − 1) M + PRIOR φ 1) / (g − 1 + PRIOR), with M the covariance between buckets, φ its
-mean diagonal, and g the effective number of buckets.
+mean diagonal but no less than FLOOR, and g the effective number of buckets.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ from rankdrift.estimation.curves import hats
 
 PRIOR = 32.0
 """Buckets that the shape of V_m counts for."""
+FLOOR = 0.5
+"""Of V_m, which takes every contest for independent: less is luck of the buckets. Where all is well
+buckets say 0.4 to 1.0 of it."""
 KNOTS = (1, 3, 8, 20, 50, 120, 300)
 """Of the shapes that differences between parts are looked for in, beside a straight line."""
 _RIDGE = 1e-6  # of the information, so that what nothing tells stays where it is
@@ -265,10 +268,13 @@ def blended_test(by_bucket: Floats, model: Floats) -> Tested:
     centred = scores - scores.mean(axis=0)
     between = many / (many - 1) * centred.T @ centred
     length = (scores**2).sum(axis=1)
-    effective = float(length.sum() ** 2 / (length**2).sum())
-    level = float(np.trace(between)) / k
-    n = max(effective - 1, 0.0) + PRIOR
-    covariance = (max(effective - 1, 0.0) * between + PRIOR * level * np.eye(k)) / n
+    # Squares of k normal numbers make it k / (k + 2) of the number of equal buckets.
+    effective = (k + 2) / k * float(length.sum() ** 2 / (length**2).sum())
+    seen = max(min(effective, float(many)) - 1, 1.0)
+    level = max(float(np.trace(between)) / k, FLOOR)
+    covariance = (seen * between + PRIOR * level * np.eye(k)) / (seen + PRIOR)
+    # The shape is worth PRIOR buckets; the scale is known by what buckets say alone.
+    n = seen + PRIOR * (1 - 1 / k)
     along = total @ root
     square = float(along @ np.linalg.solve(covariance, along))
     statistic = square * (n - k + 1) / (n * k)
