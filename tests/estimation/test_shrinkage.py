@@ -5,8 +5,7 @@ import pytest
 from support.worlds import power, simulate
 
 from rankdrift.estimation import estimate
-from rankdrift.estimation.hotelling import anchors
-from rankdrift.estimation.shrinkage import SIZES, USUAL, chances, variance_between
+from rankdrift.estimation.shrinkage import SIZES, USUAL, anchors, chances, variance_between
 
 SAME = {name: power(0.6) for name in ("app", "tv", "web")}
 

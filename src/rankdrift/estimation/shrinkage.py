@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from rankdrift.core.errors import NotIdentified
 from rankdrift.core.types import Floats, Ranks, Segment
 from rankdrift.estimation.covariance import covariance_root
-from rankdrift.estimation.hotelling import MOST_RANKS, anchors
 from rankdrift.estimation.levels import Levelled
 from rankdrift.propensities.propensities import Propensities
 
@@ -22,6 +22,7 @@ from rankdrift.propensities.propensities import Propensities
 # 0.5 this one had intervals near 95% at the least error; see `python -m benchmarks.shrinkage`.
 USUAL = 0.3
 SIZES = USUAL * np.concatenate([[1e-3], np.geomspace(0.02, 20.0, 20)])
+MOST_RANKS = 8  # at which segments are compared
 
 
 def shrink(pooled: Levelled, own: Mapping[Segment, Levelled]) -> dict[Segment, Propensities]:
@@ -127,6 +128,15 @@ def _shrunk(
         deviations=deviations[:, deviations.any(axis=0)],
         method=f"{p.method}, leaning on the pool",
     )
+
+
+def anchors(ranks: Ranks, reference: int, many: int) -> Ranks:
+    """A few of these ranks that span them, the reference apart, closer together at the top."""
+    usable = ranks[ranks != reference]
+    if not len(usable) or reference not in ranks:
+        raise NotIdentified("The curves do not share the reference rank and another. Add days.")
+    wanted = np.geomspace(usable[0], usable[-1], many)
+    return np.unique(usable[np.abs(usable[:, None] - wanted).argmin(axis=0)])
 
 
 def _away(ranks: Ranks, reference: int) -> Floats:
