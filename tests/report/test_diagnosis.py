@@ -108,7 +108,9 @@ def test_what_is_told_of_a_danger_follows_what_is_there():
     assert "log the score" in told and "add days" not in told
     (thin,) = found(CHECKS[CANNOT_TELL], p_value=0.5).unseen
     assert "To know: add days; or" in thin and "log the score" not in thin
-    assert not [text for text in found(CHECKS[SERIOUS]).unseen if "docs moved" in text]
+    for name, verdict in (("score", SERIOUS), ("moves", CAUTION), ("moves", GOOD)):
+        moved = [text for text in found([(name, verdict)]).unseen if "docs moved" in text]
+        assert bool(moved) == (verdict is GOOD), name
 
 
 @pytest.mark.parametrize("width", [80, 60, 40])

@@ -27,11 +27,14 @@ class Danger:
     ways_out
         What to do to have it looked at, the cheapest first: what each of the checks needs, in
         their order, then what else would do.
+    signs
+        Names of checks that tell of the danger if they object, and of nothing if they do not.
     """
 
     words: str
     checks: tuple[str, ...]
     ways_out: tuple[str, ...]
+    signs: tuple[str, ...] = ()
 
     def told(self, thin: Collection[str]) -> str:
         """A sentence on what could not be told, and what to do to know.
@@ -57,6 +60,7 @@ DANGERS = (
             "log which ranker answered, in an A/B test (--ranker)",
             RANDOMISE,
         ),
+        signs=("moves", "users", "gaps"),
     ),
     Danger(
         "good and less good docs have the same curve",
@@ -106,7 +110,10 @@ def overall(verdicts: Mapping[str, Verdict], worst: Mapping[str, Verdict]) -> Ve
 
 def unseen(verdicts: Mapping[str, Verdict]) -> list[Danger]:
     """The dangers that no check has looked at closely enough to say anything of them."""
-    untold = (None, Verdict.CANNOT_TELL)
+    objects = {name for name, v in verdicts.items() if v in (Verdict.CAUTION, Verdict.SERIOUS)}
+    told = objects | {name for name, v in verdicts.items() if v == Verdict.GOOD}
     return [
-        danger for danger in DANGERS if all(verdicts.get(name) in untold for name in danger.checks)
+        danger
+        for danger in DANGERS
+        if not told & {*danger.checks} and not objects & {*danger.signs}
     ]

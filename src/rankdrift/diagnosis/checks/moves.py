@@ -11,7 +11,7 @@ from rankdrift.core.errors import NotIdentified
 from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Evidence, Finding
 from rankdrift.estimation.score_test import PRIOR
 
-WANTED = "Log the score that docs were ranked by, what came after a click, and who searched."
+WANTED = "Log the score (--score), what came of clicks, and who searched."
 
 
 def check(data: Data) -> Finding:
