@@ -167,10 +167,20 @@ def a_strange_request(rng, folder):
     _write(rng, _rows(rng), folder / "log.parquet")
     values = ["rank", "query", "", "nonsense", "on", -1, 0, 1, 7, 10**12, "1; DROP", "x" * 500,
               True, [], ["a", "b"], {"a": 1}, 1.5, "rank > 0", "Europe/Berlin", "list"]  # fmt: skip
-    names = ["query", "doc", "rank", "click", "day", "search", "same", "segment", "where", "layout",
-             "max_rank", "first_rank", "page", "page_size", "time_zone", "dedupe", "memory",
-             "threads", "format", "table", "no_such_option"]  # fmt: skip
-    options = {rng.choice(names): rng.choice(values) for _ in range(rng.randint(1, 4))}
+    fitting = {
+        "query": ["query", ["query", "device"]], "day": ["on"], "search": ["sid", ""],
+        "same": ["price"], "segment": ["device"], "where": ["rank > 1", "device = 'web'"],
+        "layout": ["auto", "long"], "max_rank": [3, 10**9], "first_rank": [1], "dedupe": [True],
+        "time_zone": ["Europe/Berlin"], "memory": ["200MB"], "threads": [1], "format": ["parquet"],
+    }  # fmt: skip
+    options = {
+        name: rng.choice(values if rng.random() < 0.2 else fitting[name])
+        for name in rng.sample(list(fitting), rng.randint(1, 5))
+    }
+    if "dedupe" in options:
+        options["search"] = "sid"
+    if rng.random() < 0.1:
+        options["no_such_option"] = rng.choice(values)
     text = "\n".join(f"{name} = {_toml(value)}" for name, value in options.items())
     (folder / "c.toml").write_bytes(
         text.encode() if rng.random() < 0.7 else _damaged(rng, text.encode())
