@@ -23,7 +23,8 @@ _FULL = {
 def connect(
     path: str = ":memory:", *, watched: bool = False, **config: Any
 ) -> duckdb.DuckDBPyConnection:
-    """Open a database, in memory or in a file, on which DuckDB draws no bar.
+    """Open a database, in memory or in a file, on which DuckDB draws no bar, and which fetches no
+    extension from the network. One that was installed before is used.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ def connect(
     config
         DuckDB's own settings.
     """
-    database = duckdb.connect(path, config=config)
+    database = duckdb.connect(path, config={"autoinstall_known_extensions": "false", **config})
     try:
         database.execute(f"SET enable_progress_bar = {'true' if watched else 'false'}")
         database.execute("SET enable_progress_bar_print = false")

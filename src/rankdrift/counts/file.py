@@ -95,13 +95,13 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[DuckDBPyConnection, 
     """A connection and the file's name in its SQL; what goes wrong is BadCounts with the path."""
     import duckdb
 
-    from rankdrift.core.database import interrupted
+    from rankdrift.core.database import connect, interrupted
 
     file = Path(os.path.abspath(path))
     if not file.is_file():
         what = "is a directory" if file.is_dir() else "does not exist"
         raise BadCounts(f"{os.fspath(path)} {what}. Give a counts file written by a harvest.")
-    with duckdb.connect() as con:
+    with connect() as con:
         try:
             yield con, DUCKDB.literal(glob.escape(str(file)))
         except BadCounts as error:

@@ -300,12 +300,12 @@ def _save_parquet(
 def _load_parquet(file: Path) -> Propensities:
     import duckdb
 
-    from rankdrift.core.database import interrupted
+    from rankdrift.core.database import connect, interrupted
 
     name = DUCKDB.literal(glob.escape(str(file)))
     meta: dict[str, Any] = {}
     try:
-        with duckdb.connect(config={"threads": 1}) as con:
+        with connect(threads=1) as con:
             stored = con.sql(f"SELECT key, value FROM parquet_kv_metadata({name})").fetchall()
             texts = {bytes(key).decode(): value for key, value in stored}
             if PROPENSITIES_KEY not in texts:

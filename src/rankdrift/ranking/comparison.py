@@ -17,6 +17,7 @@ from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.core.files import write_text
 from rankdrift.core.notebook import html_table
 from rankdrift.core.version import __version__
+from rankdrift.core.words import cell
 
 if TYPE_CHECKING:
     from rankdrift.charts.style import Figure
@@ -316,5 +317,5 @@ def _csv(rows: Iterator[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows(rows)
+    writer.writerows([cell(v) if isinstance(v, str) else v for v in row] for row in rows)
     return text.getvalue()

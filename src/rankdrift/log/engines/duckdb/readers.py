@@ -11,6 +11,11 @@ from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadLog
 from rankdrift.log.sources import Files, Source
 
+_AWAY = (
+    "{path!r} is not on this machine. DuckDB reads it with its extension httpfs, which is not "
+    "installed, and rankdrift fetches no program by itself. Copy the files here first, or install "
+    "the extension once: python -c \"import duckdb; duckdb.sql('INSTALL httpfs')\""
+)
 FOLDERS_LEFT = (
     "Folders' names tell {}, and so do the files themselves: what is in the files is used."
 )
@@ -77,6 +82,10 @@ def reading(source: Source) -> Iterator[None]:
         short = shortage(error)
         if short:
             raise BadLog(short) from None
+        if isinstance(source, Files) and "extension" in str(error).lower():
+            away = next((path for path in source.paths if "://" in path), None)
+            if away:
+                raise BadLog(_AWAY.format(path=away)) from None
         if isinstance(source, Files):
             what = repr(source.paths[0]) if len(source.paths) == 1 else f"{len(source.paths)} files"
             raise BadLog(
