@@ -1,20 +1,18 @@
 """Each verb, on a small log: what it prints, what it writes, how it ends."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.harness import within_days
 from support.json_page import documented
 
 from rankdrift import Counts, harvest, merge, read_log
 from rankdrift.cli import VERBS
 from rankdrift.cli import rankdrift as group
 from rankdrift.core.errors import RankdriftError
-from rankdrift.counts.tables import SPLITS
 from rankdrift.simulate import pairs
 
 COUNTS_KEYS = {"file", "counts", "funnel"}
@@ -35,6 +33,8 @@ def test_inspect_tells_the_whole_story(rankdrift, log):
         "comparisons",
         "±",
         "can be compared with each other",
+        "Worth logging",
+        "score the ranker's score of each result",
         "Verdict",
         "good",
     ):
@@ -47,8 +47,9 @@ def test_inspect_as_json(rankdrift, log):
     found = rankdrift("inspect", log, "--json").json
     assert set(found) == {
         "columns", "roles", "guessed", "day", "sizes", "funnel", "ctr", "support", "connected",
-        "unconnected", "remarks", "verdict", "reasons", "advice", "html",
+        "unconnected", "remarks", "verdict", "reasons", "advice", "html", "worth_logging",
     }  # fmt: skip
+    assert list(found["worth_logging"]) == ["score", "ranker", "user", "outcome"]
     assert found["funnel"]["input"]["rows"] == found["sizes"]["rows"] == 60_000
     assert found["verdict"] == "good"
 
@@ -114,12 +115,7 @@ def test_harvest_by_day_then_merge_is_harvest(rankdrift, log, tmp_path):
     assert added.code == 0
     assert "2 files added up" in added.err
     rankdrift("harvest", log, "-o", whole)
-    # How docs were clicked on other days is known only where several were counted at once.
-    together = Counts.load(whole)
-    alone = np.isin(together.splits.split, [SPLITS.index(name) for name in ("relevance", "ranker")])
-    assert alone.any()
-    same = replace(together, splits=together.splits.take(~alone))
-    assert Counts.load(total).equals(same)
+    assert Counts.load(total).equals(within_days(Counts.load(whole)))
 
 
 def test_harvest_by_day_without_pairs(rankdrift, write_log, tmp_path):

@@ -13,10 +13,15 @@ from rankdrift.harvesting.warehouse import import_counts, warehouse_sql
 from rankdrift.log.log import read_log
 
 LAYOUTS = {
-    "long": {"rank": "rank", "click": "click", "search": "sid", "day": "on", "time": "at"},
-    "list": {"shown": "results", "clicked": "clicks"},
-    "events": {"rank": "rank", "event": "kind", "search": "sid"},
-}
+    "plain": {"rank": "rank", "click": "click"},
+    "long": {
+        "rank": "rank", "click": "click", "search": "sid", "day": "on", "time": "at",
+        "score": "points", "ranker": "arm", "user": "who", "outcome": "dwell",
+        "outcome_at_least": 30.0,
+    },
+    "list": {"shown": "results", "clicked": "clicks", "score": "points", "outcome": "bought"},
+    "events": {"rank": "rank", "event": "kind", "search": "sid", "outcome": "bought"},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -28,6 +33,7 @@ def test_every_statement_is_one_of_its_dialect(dialect, layout):
     [tree] = sqlglot.parse(sql, read=dialect)  # raises on what it cannot parse
     kinds = {"pair", "comparison", "held", "rank", "total", "note", "meta"}
     kinds |= {"day"} if "day" in LAYOUTS[layout] else set()
+    kinds |= {"split"} if layout != "plain" else set()
     found = [
         column.this.name
         for select in tree.find_all(sqlglot.exp.Select)

@@ -118,3 +118,81 @@ def test_needed_roles_are_fields_of_roles():
     names = set(vars(Roles(query=("q",))))
     for layout in LAYOUTS:
         assert {*layout.needed, *layout.optional} <= names & set(SYNONYMS)
+
+
+# -- columns for checks ----------------------------------------------------------------------------
+
+EXTRAS = columns(
+    score="float", ranker_version="text", user_id="int", purchase="bool", dwell_time="float"
+)  # fmt: skip
+
+
+def extras(found, at_least=False, wanted=None, **given):
+    found = assign(found, given, wanted, at_least)[1]
+    return found.score, found.ranker, found.user, found.outcome
+
+
+def test_columns_for_checks_are_guessed():
+    assert extras(LONG) == (None,) * 4
+    assert extras(LONG | EXTRAS) == ("score", "ranker_version", "user_id", "purchase")
+    _, _, guessed = assign(LONG | EXTRAS, {})
+    assert list(guessed)[-4:] == ["score", "ranker", "user", "outcome"]
+    assert extras(LONG | EXTRAS, score="", user="") == (None, "ranker_version", None, "purchase")
+
+
+def test_a_dwell_is_an_outcome_only_from_a_number_on():
+    dwell = LONG | columns(dwell_time="float")
+    assert extras(dwell)[3] is None
+    assert extras(dwell, at_least=True)[3] == "dwell_time"
+    assert extras(LONG | EXTRAS, at_least=True)[3] == "dwell_time"
+    assert extras(LONG | columns(purchase="bool"), at_least=True)[3] is None
+
+
+@pytest.mark.parametrize(
+    ("role", "name", "kind"),
+    [
+        ("score", "score", "text"),
+        ("score", "score", "nested"),
+        ("score", "score", "list"),
+        ("ranker", "variant", "list"),
+        ("user", "user", "nested"),
+        ("outcome", "conversion", "nested"),
+    ],
+)
+def test_what_does_not_fit_is_not_guessed(role, name, kind):
+    assert getattr(roles(LONG | columns(**{name: kind})), role) is None
+
+
+def test_columns_for_checks_take_none_from_other_roles():
+    found = roles(columns(query="text", user="text", rank="int", click="int"), doc="user")
+    assert (found.doc, found.user) == ("user", None)
+    # What makes segments may be the ranker as well.
+    assert roles(LONG | EXTRAS, segment="ranker_version").ranker == "ranker_version"
+
+
+def test_a_row_per_search_has_lists_for_checks():
+    lists = columns(score="list", purchased="list", user="text")
+    assert extras(LIST | lists) == ("score", None, "user", "purchased")
+    assert extras(LIST | columns(score="float", purchased="int")) == (None,) * 4
+
+
+@pytest.mark.parametrize(
+    ("found", "given", "words"),
+    [
+        (LONG | columns(made="date"), {"score": "made"}, "of kind date, not a number"),
+        (LONG | columns(parts="list"), {"outcome": "parts"}, "not a flag, a number or a time"),
+        (LONG | columns(who="nested"), {"user": "who"}, "not one value. Name another"),
+        (LIST | columns(made="float"), {"score": "made"}, "a list with a number for each doc"),
+        (LIST | columns(made="int"), {"outcome": "made"}, "not a list of docs"),
+    ],
+)
+def test_a_column_that_cannot_be_what_it_was_named_for(found, given, words):
+    with pytest.raises(BadOption, match=words):
+        roles(found, **given)
+
+
+def test_a_number_is_asked_of_an_outcome_from_a_number_on():
+    with pytest.raises(BadOption, match="not a number, which outcome_at_least asks for"):
+        extras(LONG | columns(paid="bool"), at_least=True, outcome="paid")
+    with pytest.raises(BadOption, match="the outcome is a list of docs"):
+        extras(LIST | columns(paid="list"), at_least=True, outcome="paid")

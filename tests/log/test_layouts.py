@@ -115,7 +115,7 @@ def test_of_roles_that_were_named_one_is_the_sign_of_a_layout():
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 def test_columns_that_a_layout_adds_are_all_declared(layout):
     """What its steps call rd_… must be refused as a name of the log's own columns."""
-    roles = {role: f"{role}_" for role in (*layout.needed, "day")}
+    roles = {role: f"{role}_" for role in (*layout.needed, "day", "outcome")}
     sql = warehouse_sql("t", dialect="duckdb", **roles)
     named = {
         alias.alias

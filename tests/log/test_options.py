@@ -73,3 +73,20 @@ def test_a_warehouse_takes_the_same_options(tmp_path):
     )
     with pytest.raises(BadOption, match=r"^No option 'quary'. Did you mean 'query'\?$"):
         warehouse_sql("t", dialect="trino", quary="q")
+
+
+@pytest.mark.parametrize("least", [0, -1, float("inf"), float("nan"), "30", True])
+def test_an_outcome_is_one_from_a_number_above_zero_on(least):
+    with pytest.raises(BadOption, match="outcome_at_least must be a number greater than 0"):
+        Options(outcome_at_least=least).check()
+
+
+def test_the_least_outcome_goes_with_a_column(tmp_path):
+    roles = Roles(query=("q",), outcome="dwell")
+    (tmp_path / "log.toml").write_text("outcome_at_least = 30\n")
+    rules = Options(config=tmp_path / "log.toml").with_file().rules(roles)
+    assert rules.outcome_at_least == 30.0 and isinstance(rules.outcome_at_least, float)
+    with pytest.raises(BadOption, match="--outcome"):
+        Options(outcome_at_least=30.0).rules(Roles(query=("q",)))
+    with pytest.raises(BadOption, match="greater than 0"):
+        warehouse_sql("t", dialect="trino", **LONG, outcome="o", outcome_at_least=-1)

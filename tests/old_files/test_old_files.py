@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -23,6 +24,7 @@ from rankdrift import (
     read_log,
 )
 from rankdrift.core.errors import Remark
+from rankdrift.counts.counts import Splits
 from rankdrift.harvesting import counting
 from rankdrift.report.results import gather
 
@@ -121,20 +123,26 @@ def log(tmp_path):
 
 def test_the_same_log_gives_the_same_file(log, tmp_path, monkeypatch):
     monkeypatch.setattr(counting, "__version__", EXPECTED["made by/rankdrift"])
-    harvest(read_log(log, **OPTIONS), buckets=8, max_shown=3).save(tmp_path / "counts.parquet")
+    counts = harvest(read_log(log, **OPTIONS), buckets=8, max_shown=3)
+    assert len(counts.splits)  # which the earlier version did not have
+    replace(counts, splits=Splits.empty()).save(tmp_path / "counts.parquet")
     assert_same_parquet(tmp_path / "counts.parquet", FILES / "counts.parquet")
 
 
-def test_days_that_are_done_are_known(log, tmp_path, monkeypatch):
-    """A folder of days that was begun with the earlier version is not counted anew."""
+def test_days_that_have_no_splits_are_counted_once_more(log, tmp_path, monkeypatch):
+    """A folder of days that was begun with the earlier version gets what it did not count."""
     monkeypatch.setattr(counting, "__version__", EXPECTED["made by/rankdrift"])
     shutil.copytree(FILES / "days", tmp_path / "days")
-    done = []
-    harvest_by_day(
-        read_log(log, **OPTIONS), tmp_path / "days", buckets=4, max_shown=3,
-        each=lambda day, path, skipped: done.append((path.name, skipped)),
-    )  # fmt: skip
-    assert done == [("2024-01-01.parquet", True), ("2024-01-02.parquet", True)]
+    for before in (False, True):
+        done = []
+        harvest_by_day(
+            read_log(log, **OPTIONS), tmp_path / "days", buckets=4, max_shown=3,
+            each=lambda day, path, skipped, done=done: done.append((path.name, skipped)),
+        )  # fmt: skip
+        assert done == [("2024-01-01.parquet", before), ("2024-01-02.parquet", before)]
+    for path in sorted((FILES / "days").iterdir()):
+        counts = Counts.load(tmp_path / "days" / path.name)
+        assert replace(counts, splits=Splits.empty()).equals(Counts.load(path))
 
 
 def test_options_in_a_file(log):

@@ -3,14 +3,17 @@
 import datetime
 import random
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 from oracle.harvest_oracle import tally
+from oracle.splits_oracle import split_tally
 
+from rankdrift.counts.counts import SPLITS
 from rankdrift.harvesting.counting import harvest
 from rankdrift.log.log import read_log
 
@@ -18,6 +21,8 @@ QUERIES = ("red shoes", "blue hat", "  padded ", "it's", "ünï çödé", "a|b")
 ODD_SEGMENTS = (None, "", "~", "~~", "~web", "web", " ", "NULL", 'a,"b"')
 DOCS = ("d1", "d2", "d3", "D1", "007", "7")
 FIRST_DAY = datetime.date(2024, 2, 28)
+# Options that splits are made by.
+SPLIT_BY = ("day", "search", "score", "ranker", "user", "outcome")
 
 TYPES = {
     "sid": pa.string(),
@@ -107,7 +112,24 @@ def check_source(engine, source, rows, *, ours=None, oracle=None, **options):
     assert expected.used[2] > 0, "a comparison of nothing proves nothing"
     counts = engine.harvest(source, **options, **(ours or {}))
     assert_same(counts, expected)
+    has = [name for name in SPLIT_BY if options.get(name)]
+    assert splits_of(counts) == split_tally(expected, has, counts.buckets)
     return counts
+
+
+def splits_of(counts):
+    """The table of splits, with the keys of the oracle."""
+    columns = (column.tolist() for column in counts.splits.columns())
+    return {
+        (counts.segments[s], SPLITS[split], group, bucket, a, b): sums
+        for s, split, group, bucket, a, b, *sums in zip(*columns, strict=True)
+    }
+
+
+def within_days(counts):
+    """The same without the splits that look at other days: counted day by day there are none."""
+    others = [SPLITS.index(name) for name in ("relevance", "ranker")]
+    return replace(counts, splits=counts.splits.take(~np.isin(counts.splits.split, others)))
 
 
 def assert_same(counts, expected, split=True):

@@ -9,7 +9,7 @@ from rankdrift.core.errors import BadCounts, BadLog, BadOption
 from rankdrift.core.files import remove_leftovers
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.counts.file import read_metadata
-from rankdrift.counts.schema import FORMAT_BEFORE_SPLITS
+from rankdrift.counts.schema import FORMAT, FORMAT_BEFORE_SPLITS
 from rankdrift.harvesting.counting import count_planned, days_of, source_id, warn_of_oddities
 from rankdrift.harvesting.plan import Sizes
 from rankdrift.log.engines.engine import Day, Progress
@@ -87,7 +87,10 @@ def _is_done(path: Path, source: str) -> bool:
     """Is this a file that this version wrote for the same input, and unharmed?"""
     try:
         meta = read_metadata(path) if path.exists() else {}
-        done = meta.get("format", 0) >= FORMAT_BEFORE_SPLITS and meta["sources"] == [source]
-        return done and bool(Counts.load(path))
+        if not meta or meta["sources"] != [source]:
+            return False
+        # Without pairs there are no splits, and a file that has none says that it is older.
+        pairs = Counts.load(path).n_pairs
+        return meta["format"] == FORMAT or (meta["format"] == FORMAT_BEFORE_SPLITS and not pairs)
     except BadCounts:
         return False

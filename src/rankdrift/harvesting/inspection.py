@@ -23,6 +23,14 @@ from rankdrift.log.sql.rows import rows_query
 if TYPE_CHECKING:
     from rankdrift.charts.style import Figure
 
+WORTH_LOGGING = {
+    "score": "the ranker's score of each result: tells whether docs moved because they got better",
+    "ranker": "its version or the arm of a test: an A/B test of rankers tells the bias itself",
+    "user": "who searched: tells ranks that differ from users that differ",
+    "outcome": "what came of a click, such as a purchase: tells relevance from trust in the rank",
+}
+"""Columns that make more checks possible, and why."""
+
 # A comparison of two ranks by n clicks has a standard error of at least 2/sqrt(n) in the log of
 # the ratio: with fewer clicks than these it is at best ±63% and ±20% at 95%.
 TOO_FEW = 40
@@ -75,6 +83,8 @@ class Inspection:
         Why.
     advice
         What would help.
+    worth_logging
+        Columns that the log does not have and that would make more checks possible: role -> why.
     """
 
     columns: Mapping[str, ColumnKind]
@@ -89,6 +99,7 @@ class Inspection:
     verdict: Fitness
     reasons: tuple[str, ...]
     advice: tuple[str, ...]
+    worth_logging: Mapping[str, str]
 
     def plot(self, **options: Any) -> "Figure":
         """How often each rank is clicked; its `save` writes .png, .svg or .html."""
@@ -115,6 +126,7 @@ class Inspection:
             "verdict": str(self.verdict),
             "reasons": list(self.reasons),
             "advice": list(self.advice),
+            "worth_logging": dict(self.worth_logging),
         }
 
 
@@ -146,6 +158,9 @@ def inspect(log: Log, *, progress: Progress | None = None) -> Inspection:
         verdict=verdict,
         reasons=tuple(reasons),
         advice=tuple(advice),
+        worth_logging={
+            role: why for role, why in WORTH_LOGGING.items() if not getattr(log.roles, role)
+        },
     )
 
 

@@ -93,27 +93,31 @@ def steps(p: Planner, buckets: int, max_shown: int, several_days: bool) -> list[
         Whether what is counted may be of more days than one.
     """
     days = bool(p.roles.day) and several_days
-    found = [Step(RANKS, _ranks(p), keep=True)]
+    found = [Step(RANKS, _ranks(p), keep=True, settled=True)]
     if p.roles.user:
-        found.append(Step(VISITED, _visited(p), keep=True, adds=True))
+        found.append(Step(VISITED, _visited(p), keep=True, settled=True, adds=True))
     if p.roles.score:
-        found.append(Step(SCORED, _scored(p), keep=True))
-        found.append(Step(SCORES, _scores(p), keep=True, adds=True))
+        found.append(Step(SCORED, _scored(p), keep=True, settled=True))
+        found.append(Step(SCORES, _scores(p), keep=True, settled=True, adds=True))
     if days and p.roles.ranker:
-        found.append(Step(ARM_PAIRS, _arm_pairs(p), keep=True, adds=True))
-        found.append(Step(ARM_CLICKS, _arm_clicks(p), keep=True, adds=True))
+        found.append(Step(ARM_PAIRS, _arm_pairs(p), keep=True, settled=True, adds=True))
+        found.append(Step(ARM_CLICKS, _arm_clicks(p), keep=True, settled=True, adds=True))
     if days:
         found += _items(p)
-        found.append(Step(RELEVANCE, _relevance(p), keep=True, whole=True))
+        found.append(Step(RELEVANCE, _relevance(p), keep=True, settled=True, whole=True))
     if days and p.roles.ranker:
-        found.append(Step(ARM_HATS, _arm_hats(p), keep=True, whole=True))
-        found.append(Step(ARMS, _arms_moved(p), keep=True, whole=True))
-        found.append(Step(BY_ARM, _by_arm(p, buckets), keep=True, whole=True))
+        found.append(Step(ARM_HATS, _arm_hats(p), keep=True, settled=True, whole=True))
+        found.append(Step(ARMS, _arms_moved(p), keep=True, settled=True, whole=True))
+        found.append(Step(BY_ARM, _by_arm(p, buckets), keep=True, settled=True, whole=True))
     compared = _compared(p)
     some = f"p.m > {max_shown}" if compared.keys() == {"every"} and not p.roles.day else "TRUE"
-    found.append(Step(COMPARED, _comparisons(p, compared, days, some), keep=True, whole=True))
+    found.append(
+        Step(COMPARED, _comparisons(p, compared, days, some), keep=True, settled=True, whole=True)
+    )
     if days or len(compared) > 1:
-        found.append(Step(BLOCKS, _blocks(p, list(compared), days), keep=True, whole=True))
+        found.append(
+            Step(BLOCKS, _blocks(p, list(compared), days), keep=True, settled=True, whole=True)
+        )
     return found
 
 
@@ -367,7 +371,9 @@ def _scores(p: Planner) -> str:
         f" {_double(p, 0)} AS better\nFROM {clicks}"
     )
     size = f"abs(better) * {_double(p, SPREAD)}"
-    power = f"floor(ln({size}) / ln({_double(p, 4)}))"
+    # Some engines look at what a CASE does not ask for, and refuse the logarithm of 0.
+    positive = f"CASE WHEN better = 0 THEN {_double(p, 1)} ELSE {size} END"
+    power = f"floor(ln({positive}) / ln({_double(p, 4)}))"
     sized = (
         f"SELECT *, {size} AS size,"
         f" CASE WHEN better = 0 THEN {_double(p, 0)}"
@@ -431,10 +437,10 @@ def _items(p: Planner) -> list[Step]:
         f"GROUP BY {pair} HAVING sum(c) > 0"
     )
     return [
-        Step(USUAL, usual, keep=True, whole=True),
-        Step(SEVERAL, several, keep=True, whole=True),
+        Step(USUAL, usual, keep=True, settled=True, whole=True),
+        Step(SEVERAL, several, keep=True, settled=True, whole=True),
         Step(ITEM_KEYS, numbered, whole=True),
-        Step(ITEMS, items, keep=True, whole=True),
+        Step(ITEMS, items, keep=True, settled=True, whole=True),
     ]
 
 

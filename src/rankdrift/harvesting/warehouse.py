@@ -16,6 +16,7 @@ from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.harvesting.counting import counts_of
 from rankdrift.harvesting.plan import Sizes, harvest_plan
 from rankdrift.harvesting.result import META, row
+from rankdrift.log.assigning import check_extras
 from rankdrift.log.columns import KINDS, Column, ColumnKind, Roles, resolve
 from rankdrift.log.layouts import Layout, layout_of
 from rankdrift.log.log import Log, describe
@@ -33,6 +34,8 @@ _USUAL_KINDS: dict[str, ColumnKind] = {
     "doc": "int",
     "search": "int",
     "same": "int",
+    "score": "float",
+    "outcome": "int",
 }
 """Role -> kind taken for granted where nothing is said of its column; text for the others."""
 
@@ -59,8 +62,9 @@ def warehouse_sql(
         A sample of the same table, to take names and kinds of columns from, and how to read them.
     types
         Column -> kind (int, float, bool, text, json, date, timestamp, instant, list) where it is
-        not the usual one: rank, click, doc, search, page and same whole numbers, day a date, shown
-        and clicked lists, the rest text.
+        not the usual one: rank, click, doc, search, page, same and outcome whole numbers, score a
+        float, day a date, shown and clicked lists (of a row per search score and outcome too), the
+        rest text.
     buckets, max_shown
         As for `harvest`.
     options
@@ -90,12 +94,15 @@ def warehouse_sql(
         layout, roles, rules = log.layout, log.roles, log.rules
     else:
         said = Options(**options).with_file()
+        said.check()
         layout, roles = _roles(said)
-        columns = _columns(roles)
+        columns = _columns(roles, layout)
         rules = said.rules(roles)
+    columns = _typed(columns, types or {})
+    check_extras(roles, columns, layout, rules.outcome_at_least is not None)
     planner = Planner(
         source=written_for.quote(*table.split(".")),
-        columns=_typed(columns, types or {}),
+        columns=columns,
         layout=layout,
         roles=roles,
         rules=rules,
@@ -133,11 +140,14 @@ def _roles(options: Options) -> tuple[Layout, Roles]:
     return layout, Roles.of(named)
 
 
-def _columns(roles: Roles) -> dict[str, Column]:
+def _columns(roles: Roles, layout: Layout) -> dict[str, Column]:
     columns: dict[str, Column] = {}
     for role, value in roles.to_dict().items():
+        kind = _USUAL_KINDS.get(role, "text")
+        if layout.row_is_search and role in ("score", "outcome"):
+            kind = "list"
         for name in value if isinstance(value, list) else [value]:
-            columns[str(name)] = Column(tuple(str(name).split(".")), _USUAL_KINDS.get(role, "text"))
+            columns[name] = Column(tuple(name.split(".")), kind)
     return columns
 
 

@@ -80,10 +80,12 @@ def assign(
     missing = [role for role in layout.needed if role not in named]
     if missing:
         raise MissingColumns(_explain_missing(missing, columns, layout))
+    check_extras(Roles.of(named), columns, layout, at_least)
     for role in EXTRAS:  # the last, so that they take no column from the others
-        if role in named:
-            _refuse_unfit(role, columns[named[role][0]], layout, at_least)
-        elif role not in none and (found := _guess_extra(role, columns, taken, layout, at_least)):
+        if role in named or role in none:
+            continue
+        found = _guess_extra(role, columns, taken, layout, at_least)
+        if found:
             guessed[role] = found
             named[role] = (found,)
             taken.add(found)
@@ -101,9 +103,29 @@ def _guess_extra(
     return guess(role, columns.values(), taken, words, kinds)
 
 
+def check_extras(
+    roles: Roles, columns: Mapping[str, Column], layout: Layout, at_least: bool
+) -> None:
+    """Raise BadOption if a column cannot play the one of EXTRAS that it was named for.
+
+    Parameters
+    ----------
+    roles
+        Those named.
+    columns
+        Those of the log, by name.
+    layout
+        That of the log.
+    at_least
+        Whether an outcome is one only from a number on.
+    """
+    for role in EXTRAS:
+        name = getattr(roles, role)
+        if name and columns[name].kind not in layout.takes(role, at_least):
+            _refuse_unfit(role, columns[name], layout, at_least)
+
+
 def _refuse_unfit(role: str, column: Column, layout: Layout, at_least: bool) -> None:
-    if column.kind in layout.takes(role, at_least):
-        return
     if layout.row_is_search and role == "outcome" and at_least:
         raise BadOption(
             f"outcome_at_least is for a number, but in a log of layout {layout.name} the outcome "

@@ -173,13 +173,15 @@ class SparkEngine:
                         # All that follows groups by the hash: bring what belongs together to
                         # one place once.
                         frame = frame.repartition("h")
-                    if step.keep:
+                    if step.settled:
+                        frame = frame.localCheckpoint()
+                    elif step.keep:
                         frame = frame.persist()
                         kept.append(frame)
                     if step.name in _FIRST:
                         frame.count()
-                        if progress:
-                            progress(step.name, 1.0)
+                    if progress and (step.settled or step.name in _FIRST):
+                        progress(step.name, 1.0)
                     names[step.name] = f"{group.replace('-', '_')}_{step.name}"
                     frame.createOrReplaceTempView(names[step.name])
             finally:

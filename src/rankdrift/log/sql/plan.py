@@ -61,6 +61,9 @@ class Step:
         what it found in the others, for the steps that need the whole of it.
     whole
         Needs what all the parts added.
+    settled
+        Small, and a lot is made from it: an engine that plans from the log on whatever it runs had
+        better forget how it was made.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Step:
     once: bool = False
     adds: bool = False
     whole: bool = False
+    settled: bool = False
 
 
 @dataclass(frozen=True)

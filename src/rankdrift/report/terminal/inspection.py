@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from rankdrift.core.verdicts import Fitness
@@ -53,9 +54,10 @@ def inspection_report(found: Inspection) -> Group:
         support_table(found),
         indent(Text(AT_BEST, style="dim")),
         indent(line(connection_words(found.connection))),
-        heading("Verdict"),
-        *verdict_lines(found),
     ]
+    if found.worth_logging:
+        blocks += [heading("Worth logging"), *worth_logging_lines(found)]
+    blocks += [heading("Verdict"), *verdict_lines(found)]
     return Group(*blocks)
 
 
@@ -176,6 +178,15 @@ def connection_words(linked: Connection) -> str:
     if linked.alone:
         words.append(f"{len(linked.alone)} ranks with pairs connect to none.")
     return " ".join(words)
+
+
+def worth_logging_lines(found: Inspection) -> list[RenderableType]:
+    """The columns that would make more checks possible, and how to name one that is there."""
+    table = Table.grid(padding=(0, 2))
+    for role, why in found.worth_logging.items():
+        table.add_row(role, line(why))
+    flag = f"--{next(iter(found.worth_logging))}"
+    return [indent(table), indent(line(f"If one is there under another name: {flag} NAME.", "dim"))]
 
 
 def verdict_lines(found: Inspection) -> list[RenderableType]:
