@@ -230,8 +230,7 @@ def test_a_choice_has_rivals_and_they_add_to_the_error():
 @pytest.mark.slow
 def test_intervals_hold_the_truth_where_the_data_hardly_show_it():
     """Thin dips, relative to a rank whose own noise hides nothing. Of 60 such worlds 92.1% of
-    intervals held the truth, and 88.5% without the rivals; the curve as it is chosen is given up by
-    a third of the worlds."""
+    intervals held the truth, and 88.6% without the rivals."""
     held = []
     for seed in range(30):
         world = pairs(700, ranks=100, propensities=dipping, relevance=0.3, seed=seed)
