@@ -45,6 +45,7 @@ bench:
 accuracy:
 	$(PREPARE) bench
 	$(BIN)/python -m benchmarks.accuracy --peers
+	$(BIN)/python -m benchmarks.accuracy.verdicts
 
 docs:
 	$(PREPARE) docs

@@ -1,7 +1,7 @@
 """What `diagnose` says in every world of the lab, those in which the curve is right and others.
 
-python -m benchmarks.accuracy.verdicts [--world NAME] [--pairs 35000] [--seeds 100] [--first 0]
-    [--jobs 2] [--without COLUMN,…] [--strength 1] [--curve auto]
+python -m benchmarks.accuracy.verdicts [--world NAME] [--pairs 2000,35000,100000] [--seeds 100]
+    [--first 0] [--jobs 2] [--without COLUMN,…] [--strength 1] [--curve auto] [--page-only]
 
 Of each world: the mean error of log p over ranks 2 to the last, relative to rank 1, of the plain
 curve and of those adjusted by score and by ranker; coverage of their intervals; in what share of
@@ -31,6 +31,9 @@ from rankdrift.simulate import world
 from rankdrift.simulate.worlds import WORLDS
 
 RESULTS = Path(__file__).with_name("verdicts.json")
+PAGE = Path(__file__).parents[2] / "docs" / "reading-the-diagnoses.md"
+BEGIN = "<!-- verdict tables: made by python -m benchmarks.accuracy.verdicts -->"
+END = "<!-- end of verdict tables -->"
 COLUMNS = ("score", "ranker", "user", "outcome")
 ADJUSTED = ("", "score", "ranker")
 
@@ -150,23 +153,82 @@ def main() -> None:
         prog="python -m benchmarks.accuracy.verdicts", description=__doc__
     )
     parser.add_argument("--world", choices=WORLDS.names, action="append")
-    parser.add_argument("--pairs", type=int, default=35_000)
+    parser.add_argument("--pairs", default="2000,35000,100000")
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--strength", type=float, default=1.0)
     parser.add_argument("--without", default="")
     parser.add_argument("--curve", default="auto")
+    parser.add_argument("--page-only", action="store_true", help="only write the page again")
     asked = parser.parse_args()
     columns = tuple(c for c in COLUMNS if c not in asked.without.split(","))
     seeds = range(asked.first, asked.first + asked.seeds)
-    for name in asked.world or WORLDS.names:
-        found = run(name, asked.pairs, seeds, asked.strength, columns, asked.curve, asked.jobs)
-        results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-        key = f"{name}, {asked.pairs}, {','.join(columns) or 'none'}, {asked.strength:g}"
-        results[key] = found
-        write_text(RESULTS, json.dumps(results, indent=1) + "\n")
-        print(in_short(found), flush=True)
+    sizes = [] if asked.page_only else [int(size) for size in asked.pairs.split(",")]
+    for pairs in sizes:
+        for name in asked.world or WORLDS.names:
+            found = run(name, pairs, seeds, asked.strength, columns, asked.curve, asked.jobs)
+            results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+            key = f"{name}, {pairs}, {','.join(columns) or 'none'}, {asked.strength:g}"
+            results[key] = found
+            write_text(RESULTS, json.dumps(results, indent=1) + "\n")
+            print(in_short(found), flush=True)
+    write_page(json.loads(RESULTS.read_text()))
+
+
+def write_page(results: dict[str, dict[str, Any]]) -> None:
+    """Put the tables between the two marks of the page; the words around them stay."""
+    usual = [found for found in results.values() if found["strength"] == 1]
+    parts = []
+    for pairs in sorted({found["pairs"] for found in usual}):
+        here = [found for found in usual if found["pairs"] == pairs]
+        for valid, title in ((True, "the curve is right"), (False, "it is wrong")):
+            rows = [found for found in here if found["valid"] == valid]
+            if rows:
+                rows.sort(
+                    key=lambda found: (WORLDS.names.index(found["world"]), -len(found["columns"]))
+                )
+                parts.append(_table(f"{pairs:,} pairs, worlds in which {title}", rows))
+    old = PAGE.read_text(encoding="utf-8")
+    before, rest = old.split(BEGIN, 1)
+    tables = "\n\n".join(parts)
+    write_text(PAGE, f"{before}{BEGIN}\n\n{tables}\n\n{END}{rest.split(END, 1)[1]}")
+
+
+def _place(found: dict[str, Any]) -> tuple[int, int]:
+    return WORLDS.names.index(found["world"]), -len(found["columns"])
+
+
+def _table(title: str, rows: list[dict[str, Any]]) -> str:
+    lines = [
+        f"### {title}",
+        "",
+        "| world | seeds | off | by score | by ranker | good | cannot tell | caution | serious | "
+        "objecting |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for found in rows:
+        n = found["seeds"]
+        lacking = [column for column in COLUMNS if column not in found["columns"]]
+        name = f"`{found['world']}`" + (" without columns" if len(lacking) == len(COLUMNS) else "")
+        off = [
+            f"{one['mean']:+.2f}" if one and one["mean"] is not None and one["made"] > 0.5 else "–"
+            for one in (found["off"].get(how) for how in ADJUSTED)
+        ]
+        said = [
+            f"{found['verdicts'].get(w, 0) / n:.1%}"
+            for w in ("good", "cannot tell", "caution", "serious")
+        ]
+        caught = {
+            check: sum(one["verdicts"].get(w, 0) for w in ("caution", "serious")) / n
+            for check, one in found["checks"].items()
+            if check not in ("trend", "click probabilities")
+        }
+        most = sorted(caught.items(), key=lambda one: -one[1])[:3]
+        told = ", ".join(f"{check} {share:.0%}" for check, share in most if share >= 0.05)
+        cells = [name, str(n), *(cell.replace("-", "−") for cell in off), *said, told or "–"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
