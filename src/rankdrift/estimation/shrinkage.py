@@ -122,10 +122,13 @@ def _shrunk(
     columns = np.zeros((len(p.ranks), more.shape[1]))
     columns[common] = more
     deviations = np.concatenate([deviations, columns], axis=1)
+    deviations = deviations[:, deviations.any(axis=0)]
+    if deviations.shape[1] > len(deviations):  # a column a rank can say as much
+        deviations = np.linalg.qr(deviations.T, mode="r").T
     return replace(
         p,
         log_p=log_p,
-        deviations=deviations[:, deviations.any(axis=0)],
+        deviations=deviations,
         method=f"{p.method}, leaning on the pool",
     )
 
