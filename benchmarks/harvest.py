@@ -12,6 +12,9 @@ from benchmarks import logs, measure, peers
 
 SLOWEST = 4.5  # times a bare scan of the columns
 ROUNDS = 5  # a long task meets a busy spell more often than a short one
+CHECKED_ROWS = 20_000_000
+CHECKED_ROUNDS = 3
+MOST_WITH_COLUMNS = 1.15  # times the harvest without them
 LEAST_LINEAR = 1.3  # time a row of the large log over that of the small one
 
 
@@ -40,8 +43,33 @@ def run(rows: int) -> dict[str, Any]:
     return {
         "beside a scan": timed,
         "linearity": linear,
+        "columns for checks": _with_columns(CHECKED_ROWS),
         "beside peers": _beside_peers(first, small, timed[small]["scan"]),
     }
+
+
+def _with_columns(rows: int) -> dict[str, float]:
+    """What the columns that only checks look at cost: to read them, and to count by them."""
+    files = logs.checked(rows)
+    tasks: dict[str, Callable[[], object]] = {
+        "without": partial(peers.rankdrift, files, **dict.fromkeys(logs.CHECKED, "")),
+        "with": partial(peers.rankdrift, files, **logs.CHECKED),
+        "scan without": partial(peers.scan, files),
+        "scan with": partial(peers.scan, files, logs.CHECKED.values()),
+    }
+    best = measure.fastest(tasks, CHECKED_ROUNDS)
+    harvest, scan = best["with"] / best["without"], best["scan with"] / best["scan without"]
+    measure.show(
+        f"Score, ranker, user and outcome: {rows:,} impressions with and without them",
+        ("", "without s", "with s", "with / without"),
+        (
+            ("harvest", best["without"], best["with"], harvest),
+            ("bare scan", best["scan without"], best["scan with"], scan),
+        ),
+        f"Taking turns, best of {CHECKED_ROUNDS}. Splits by day and search are made in both.\n"
+        f"Harvest with / without: {measure.verdict(harvest, MOST_WITH_COLUMNS)}.",
+    )
+    return {**best, "ratio": harvest, "ratio of scans": scan}
 
 
 def _beside_scan(

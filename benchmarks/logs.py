@@ -16,6 +16,7 @@ DATA = Path(__file__).parent / ".data"
 DAYS = 10
 QUERIES = 200_000  # of which some 45,000 searches a day reach most only once, as in a real log
 FEW_QUERIES = 20_000  # so that nearly every query is searched every day
+CHECKED = {"score": "score", "ranker": "ranker", "user": "user", "outcome": "purchased"}
 COLUMNS = ("query", "doc", "rank", "click", "day", "search")  # those that a harvest reads
 
 
@@ -27,6 +28,26 @@ def drifting(rows: int, queries: int = QUERIES, days: int = DAYS) -> list[str]:
         code,
         lambda folder: searches(folder, rows=rows, queries=queries, days=days),
     )
+
+
+def checked(rows: int) -> list[str]:
+    """The same with the columns that only checks look at: a score that drifts with the search, two
+    rankers, users who come back, and a purchase after every fifth click."""
+    select = (
+        "SELECT *, hash(query, doc) % 1000 / 100 + hash(search, doc) % 1000 / 500 AS score,"
+        " CASE WHEN hash(search, 3) % 2 = 0 THEN 'control' ELSE 'treatment' END AS ranker,"
+        " (hash(search, 4) % 300_000)::BIGINT AS user,"
+        " (click > 0 AND hash(search, doc, 5) % 5 = 0)::TINYINT AS purchased FROM '{}'"
+    )
+
+    def make(folder: Path) -> None:
+        with duckdb.connect() as database:
+            database.execute("SET enable_progress_bar = false")
+            for day in map(Path, drifting(rows)):
+                written = f"'{folder / day.name}' (FORMAT parquet, COMPRESSION zstd)"
+                database.execute(f"COPY ({select.format(day)}) TO {written}")
+
+    return _kept(f"checked-{rows}", select, make)
 
 
 def crowded(rows: int) -> list[str]:

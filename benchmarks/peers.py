@@ -13,28 +13,29 @@ import importlib
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 KEYS = ["query", "doc", "day"]
 
 
-def scan(files: list[str]) -> None:
-    """DuckDB reads every column that a harvest reads, and does nothing with it."""
+def scan(files: list[str], more: Iterable[str] = ()) -> None:
+    """DuckDB reads every column that a harvest reads, and more, and does nothing with it."""
     import duckdb
 
     from benchmarks.logs import COLUMNS
 
-    columns = ", ".join(f"max({column})" for column in COLUMNS)
+    picks = ", ".join(f'max("{column}")' for column in (*COLUMNS, *more))
     with duckdb.connect() as database:
         database.execute("SET enable_progress_bar = false")
-        database.execute(f"SELECT {columns} FROM read_parquet($1)", [files]).fetchall()
+        database.execute(f"SELECT {picks} FROM read_parquet($1)", [files]).fetchall()
 
 
-def rankdrift(files: list[str]) -> tuple[int, int, int]:
+def rankdrift(files: list[str], **more: str) -> tuple[int, int, int]:
     from benchmarks.logs import COLUMNS
     from rankdrift import harvest, read_log
 
-    used = harvest(read_log(files, **{column: column for column in COLUMNS})).funnel.used
+    columns = {column: column for column in COLUMNS}
+    used = harvest(read_log(files, **columns, **more)).funnel.used
     return used.pairs, used.rows, used.clicks
 
 

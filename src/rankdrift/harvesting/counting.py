@@ -148,7 +148,7 @@ def _count_by_day(
 ) -> Counts:
     """Pairs are found one day at a time, which the processor's caches hold, and counted many days
     at a time, which memory holds."""
-    rows, whole = sum(day.rows for day in days.all), harvest_plan(planner, sizes)
+    rows, whole = sum(day.rows for day in days.all), harvest_plan(planner, sizes, in_parts=True)
     done, pairs, waiting, first, several = 0, 0, 0, True, False
     for day in days.all:
         if waiting > MANY:
@@ -159,7 +159,7 @@ def _count_by_day(
             progress.piece(done / rows, (done + day.rows) / rows)
         source, prune = days.part(day)
         part = planner.but(source=source, prune=prune, day=day.day, pairs_before=pairs)
-        engine.run_part(harvest_plan(part, sizes, several_days=True), first, progress)
+        engine.run_part(harvest_plan(part, sizes, in_parts=True), first, progress)
         first = False
         [(pairs, waiting)] = engine.query(
             f"SELECT pairs, pairs + cells FROM (SELECT count(*) AS pairs FROM {SCHEMA}.{KNOWN}),"

@@ -47,7 +47,7 @@ class Sizes:
             )
 
 
-def harvest_plan(planner: Planner, sizes: Sizes, several_days: bool | None = None) -> Plan:
+def harvest_plan(planner: Planner, sizes: Sizes, in_parts: bool = False) -> Plan:
     """All the steps of the harvest of the log, or part of a log, that `planner` writes for.
 
     Parameters
@@ -56,17 +56,15 @@ def harvest_plan(planner: Planner, sizes: Sizes, several_days: bool | None = Non
         Says what is read, and how.
     sizes
         How far to go into detail.
-    several_days
-        Whether what is counted together may be of more days than one; by default, if `planner`
-        reads more than one.
+    in_parts
+        Whether days are read one by one, to be counted together.
     """
-    several = planner.day is None if several_days is None else several_days
     p = planner.but(carry=extras.carried(planner))
     return Plan(
         (
             *rows.steps(p),
             *pairs.steps(p, sizes.buckets, sizes.max_shown),
-            *splits.steps(p, sizes.buckets, sizes.max_shown, several),
-            *result.steps(p, sizes.max_shown, several),
+            *splits.steps(p, sizes.buckets, sizes.max_shown, in_parts),
+            *result.steps(p, sizes.max_shown, in_parts),
         )
     )

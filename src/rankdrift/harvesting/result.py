@@ -33,7 +33,7 @@ DAY, META, TOTAL = OF_PLAN
 """Kinds of rows: the days, what the counts are of, and rows and clicks at each stage."""
 
 
-def steps(p: Planner, max_shown: int, several_days: bool) -> list[Step]:
+def steps(p: Planner, max_shown: int, in_parts: bool) -> list[Step]:
     """The one step that makes the table.
 
     Parameters
@@ -42,11 +42,11 @@ def steps(p: Planner, max_shown: int, several_days: bool) -> list[Step]:
         Knows the segments.
     max_shown
         Pairs with more appearances are kept as weighted comparisons of two ranks.
-    several_days
+    in_parts
         As for `splits.steps`.
     """
     cells = [_pairs(p), _comparisons(p, max_shown), _overflow(p, max_shown), _by_rank(p)]
-    cells += [_split(p, each) for each in splits.rows(p, several_days)]
+    cells += [_split(p, each) for each in splits.rows(p, in_parts)]
     selects = [*cells, *_totals(p), *_notes(p), *_days(p)]
     return [Step(RESULT, "\nUNION ALL\n".join(selects), keep=True, whole=True)]
 

@@ -78,7 +78,7 @@ class SplitRows:
     where: str = "TRUE"
 
 
-def steps(p: Planner, buckets: int, max_shown: int, several_days: bool) -> list[Step]:
+def steps(p: Planner, buckets: int, max_shown: int, in_parts: bool) -> list[Step]:
     """From pairs to comparisons and their sums.
 
     Parameters
@@ -89,23 +89,33 @@ def steps(p: Planner, buckets: int, max_shown: int, several_days: bool) -> list[
         Groups that queries are split into.
     max_shown
         Pairs with more appearances are compared whatever there are columns for.
-    several_days
-        Whether what is counted may be of more days than one.
+    in_parts
+        Whether days are read one by one, to be counted together.
     """
-    days = bool(p.roles.day) and several_days
+    days = _several_days(p, in_parts)
     found = [Step(RANKS, _ranks(p), keep=True, settled=True)]
     if p.roles.user:
         found.append(Step(VISITED, _visited(p), keep=True, settled=True, adds=True))
     if p.roles.score:
         found.append(Step(SCORED, _scored(p), keep=True, settled=True))
         found.append(Step(SCORES, _scores(p), keep=True, settled=True, adds=True))
+    items = _items(p) if days else []
+    arms = []
     if days and p.roles.ranker:
-        found.append(Step(ARM_PAIRS, _arm_pairs(p), keep=True, settled=True, adds=True))
-        found.append(Step(ARM_CLICKS, _arm_clicks(p), keep=True, settled=True, adds=True))
+        # Only what was clicked on several days is asked for; a part does not know of the others.
+        some = (
+            APPEARANCES
+            if in_parts
+            else f"{APPEARANCES} JOIN {ITEMS} ON {same_pair(p, ITEMS, APPEARANCES)}"
+        )
+        arms = [
+            Step(ARM_PAIRS, _arm_pairs(p, some), keep=True, settled=True, adds=True),
+            Step(ARM_CLICKS, _arm_clicks(p, some), keep=True, settled=True, adds=True),
+        ]
+    found += [*arms, *items] if in_parts else [*items, *arms]
     if days:
-        found += _items(p)
         found.append(Step(RELEVANCE, _relevance(p), keep=True, settled=True, whole=True))
-    if days and p.roles.ranker:
+    if arms:
         found.append(Step(ARM_HATS, _arm_hats(p), keep=True, settled=True, whole=True))
         found.append(Step(ARMS, _arms_moved(p), keep=True, settled=True, whole=True))
         found.append(Step(BY_ARM, _by_arm(p, buckets), keep=True, settled=True, whole=True))
@@ -121,15 +131,20 @@ def steps(p: Planner, buckets: int, max_shown: int, several_days: bool) -> list[
     return found
 
 
-def rows(p: Planner, several_days: bool) -> Iterator[SplitRows]:
+def _several_days(p: Planner, in_parts: bool) -> bool:
+    """May what is counted be of more days than one?"""
+    return bool(p.roles.day) and (in_parts or p.day is None)
+
+
+def rows(p: Planner, in_parts: bool) -> Iterator[SplitRows]:
     """What the result has of each split, after `steps`.
 
     Parameters
     ----------
-    p, several_days
+    p, in_parts
         As for `steps`.
     """
-    days = bool(p.roles.day) and several_days
+    days = _several_days(p, in_parts)
     ends = ("clicked", "other")
     if days:
         keys = ("bucket", "part", *ends)
@@ -479,19 +494,21 @@ def _relevance(p: Planner) -> str:
 # -- rankers ---------------------------------------------------------------------------------------
 
 
-def _arm_pairs(p: Planner) -> str:
+def _arm_pairs(p: Planner, source: str) -> str:
     """Pairs by ranker: n appearances, s the sum of log2 of their ranks."""
-    arm = ", ".join((*p.pair, "ranker"))
+    pair = ", ".join(f"{APPEARANCES}.{column}" for column in p.pair)
     return (
-        f"SELECT {arm} AS arm, count(*) AS n, CAST(sum(lg) AS BIGINT) AS s\n"
-        f"FROM {APPEARANCES} JOIN {RANKS} ON {RANKS}.rank = {APPEARANCES}.rank\n"
-        f"WHERE ranker IS NOT NULL GROUP BY {arm}"
+        f"SELECT {pair}, ranker AS arm, count(*) AS n, CAST(sum(lg) AS BIGINT) AS s\n"
+        f"FROM {source} JOIN {RANKS} ON {RANKS}.rank = {APPEARANCES}.rank\n"
+        f"WHERE ranker IS NOT NULL GROUP BY {pair}, ranker"
     )
 
 
-def _arm_clicks(p: Planner) -> str:
-    arm = ", ".join((*p.pair, "ranker"))
-    return f"SELECT {arm} AS arm, rank FROM {APPEARANCES} WHERE ranker IS NOT NULL AND click > 0"
+def _arm_clicks(p: Planner, source: str) -> str:
+    pair = ", ".join(f"{APPEARANCES}.{column}" for column in p.pair)
+    return (
+        f"SELECT {pair}, ranker AS arm, rank FROM {source} WHERE ranker IS NOT NULL AND click > 0"
+    )
 
 
 def _arm_hats(p: Planner) -> str:
@@ -547,7 +564,8 @@ def _by_arm(p: Planner, buckets: int) -> str:
         f"FROM {ARMS} GROUP BY {pair} HAVING count(*) > 1"
     )
     deeper = ", ".join(
-        f"{share(p, f'arms.f{i} * several.n - several.t{i}', 1, 'several.n')} AS f{i}" for i in HATS
+        f"{share(p, f'{ARMS}.f{i} * several.n - several.t{i}', 1, 'several.n')} AS f{i}"
+        for i in HATS
     )
     depth = " + ".join(f"{i} * several.t{i}" for i in HATS)
     usual = share(p, f"{round(2 * HAT)} * ({depth})", 1, f"several.n * {FINE}")
