@@ -8,6 +8,7 @@ the size. So each size counts by how likely the segments make it, and curves ave
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -124,7 +125,8 @@ def _shrunk(
     deviations = np.concatenate([deviations, columns], axis=1)
     deviations = deviations[:, deviations.any(axis=0)]
     if deviations.shape[1] > len(deviations):  # a column a rank can say as much
-        deviations = np.linalg.qr(deviations.T, mode="r").T
+        upper: Any = np.linalg.qr(deviations.T, mode="r")
+        deviations = upper.T
     return replace(
         p,
         log_p=log_p,
