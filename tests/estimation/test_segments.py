@@ -14,7 +14,7 @@ WORLDS = 60
 
 
 @pytest.mark.slow
-def test_p_is_uniform_when_segments_do_not_differ():
+def test_p_is_small_no_oftener_than_it_should_be_when_segments_do_not_differ():
     p, spread = [], []
     for seed in range(WORLDS):
         counts = simulate(900, 30, seed, segments=SAME, queries=300).counts
