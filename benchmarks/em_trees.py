@@ -47,6 +47,7 @@ def judge_trees() -> dict[str, Any]:
         ),
         "market": _by_trees("The marketplace, web, 25 features", some, truth),
         "what features leave out": _left_out(some),
+        "without chance": _without_chance(some, truth),
     }
 
 
@@ -150,5 +151,34 @@ def _left_out(matrix: Matrix) -> dict[str, float]:
         list(found),
         [[f"{share:.2f}" for share in found.values()]],
         "300 trees, grown on the true relevance of other queries.",
+    )
+    return found
+
+
+def _without_chance(matrix: Matrix, log_p: Any) -> dict[str, float]:
+    """The mean error with every click replaced by its true chance: each row is there twice, clicked
+    with that weight and missed with what is left of 1."""
+    import lightgbm
+
+    rank = (matrix.rank - 1).astype(np.intp)
+    chance = np.exp(log_p[rank]) * matrix.relevance
+    twice = np.concatenate([matrix.x, matrix.x])
+    none = np.zeros(len(twice), np.intp)
+    rows = em_features._Rows(np.tile(rank, 2), np.arange(len(twice)) < len(rank), none, len(log_p))
+    weight = np.concatenate([chance, 1 - chance]).astype(np.float32)
+    clicks, shown = (np.bincount(rank, w, len(log_p)) for w in (chance, np.ones(len(rank))))
+    found = {}
+    for trees in TREES:
+        options = em_features.Options(trees=trees, threads=1)
+        data = lightgbm.Dataset(twice, label=none.astype(np.float32), params=options.params())
+        start = np.log(clicks / shown)
+        fit = em_features._alternate(lightgbm, data.construct(), rows, start, weight, 0, options)
+        off = fit.log_p - fit.log_p[0] - log_p
+        found[str(trees)] = float(clicks[1:] @ off[1:] / clicks[1:].sum())
+    show(
+        "The marketplace, with the chance of a click instead of the click: mean error by trees",
+        list(found),
+        [[f"{error:+.2f}" for error in found.values()]],
+        "Errors of log p, weighted by clicks, as above.",
     )
     return found

@@ -39,6 +39,7 @@ from rankdrift.methods.intervention_harvesting import (
 from rankdrift.methods.interventions import find_interventions
 from rankdrift.methods.rank_times_stratum import maximise, solve_factor
 from rankdrift.methods.tallies import clicked_pairs, tally
+from rankdrift.methods.two_ranks import ratios
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.simulate import market
 from rankdrift.simulate.marketplace import MARKET_QUERY, SAME_QUERY_SAME_RELEVANCE
@@ -249,10 +250,11 @@ def judge_in_worlds() -> dict[str, dict[str, dict[str, float]]]:
 
 def _all_methods(world: Made) -> dict[str, Propensities]:
     log = world.log(threads=1)
-    sets = find_interventions(log, max_rank=10)
+    counts, sets = harvest(log), find_interventions(log, max_rank=10)
     seen = {"bootstrap": 0, "threads": 1}
     return {
-        "rankdrift, direct": estimate(harvest(log), curve="direct"),
+        "rankdrift, direct": estimate(counts, curve="direct"),
+        "ratios of two ranks": ratios(counts),
         "AllPairs": all_pairs(sets),
         "PivotOne": pivot_one(sets),
         "AdjacentChain": adjacent_chain(sets),

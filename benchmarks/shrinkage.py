@@ -1,5 +1,7 @@
 """Do intervals of shrunk curves cover the truth? python -m benchmarks.shrinkage (five minutes)
 
+With --forms (half a minute): segments that differ in form, with dips every 40 ranks or without.
+
 Segments whose curves are rank ** -0.7 and something of their own at ranks 5 and 30: another slope,
 the same at both, or steps of a random walk in the logarithm of the rank. Each kind of segments for
 WORLDS worlds of 500 usable pairs a segment; the scale of the prior (`shrinkage.USUAL`) was chosen
@@ -17,6 +19,7 @@ import numpy as np
 
 from benchmarks import measure
 from rankdrift.estimation import estimate
+from rankdrift.simulate.true_curves import TrueCurve, dipping, steady
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -81,6 +84,42 @@ def study(draw: Draw, many: int) -> dict[str, tuple[float, float]]:
     }
 
 
+# Curves of the segments, usable pairs of all, and shares of them.
+FORMS: dict[str, tuple[list[TrueCurve], int, list[float] | None]] = {
+    "6 with the same dips, 400 pairs each": ([dipping] * 6, 2_400, None),
+    "3 with dips, 3 without, 400 pairs each": ([dipping] * 3 + [steady] * 3, 2_400, None),
+    "3 with dips, 3 without, 2,000 pairs each": ([dipping] * 3 + [steady] * 3, 12_000, None),
+    "dips in 6,000 pairs and in 300": ([dipping] * 2, 6_300, [0.95, 0.05]),
+    "none in 6,000 pairs, dips in 600": ([steady, dipping], 6_600, [0.91, 0.09]),
+}
+FORM_WORLDS, DEEP = 12, 100
+
+
+def study_forms(
+    curves: list[TrueCurve], pairs: int, shares: list[float] | None
+) -> dict[str, tuple[float, float]]:
+    """As `study`, at all ranks, of own curves, shrunk ones, and those with the pool's form."""
+    from support.worlds import simulate
+
+    covered: dict[str, list[Any]] = {"own": [], "shrunk": [], "shrunk, the pool's form": []}
+    square: dict[str, list[float]] = {name: [] for name in covered}
+    segments = {f"segment {n}": curve for n, curve in enumerate(curves)}
+    for seed in range(FORM_WORLDS):
+        world = simulate(pairs, DEEP, seed, segments=segments, shares=shares, level=0.3)
+        found = estimate(world.counts, by="device")
+        forced = estimate(world.counts, by="device", curve=found.provenance["curve"])
+        for segment in found.by_segment:
+            each = found.by_segment[segment], found.shrunk[segment], forced.shrunk[segment]
+            for name, curve in zip(covered, each, strict=True):
+                truth = world.by_segment[str(segment[0])][curve.ranks - 1]
+                low, high = (np.log(bound) for bound in curve.interval(0.95))
+                covered[name] += ((low <= truth) & (truth <= high))[1:].tolist()
+                square[name].append(float(np.var(curve.log_p - truth)))
+    return {
+        name: (np.mean(covered[name]), float(np.sqrt(np.mean(square[name])))) for name in covered
+    }
+
+
 def false_alarms() -> np.ndarray:
     """p-values (EQUAL,) of three segments having one curve, where they have."""
     from support.worlds import power, simulate
@@ -97,6 +136,17 @@ def _curve(deviation: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def main() -> None:
+    if "--forms" in sys.argv:
+        measure.show(
+            "Segments that differ in form: 95% intervals that cover the truth, error of log p",
+            ("segments", "own", "", "shrunk", "", "shrunk, the pool's form", ""),
+            (
+                (kind, *(f"{n:.3f}" for each in study_forms(*how).values() for n in each))
+                for kind, how in FORMS.items()
+            ),
+            f"{FORM_WORLDS} worlds of each kind, {DEEP} ranks, relative to rank 1.",
+        )
+        return
     found = {kind: study(*how) for kind, how in KINDS.items()}
     measure.show(
         "95% intervals that cover the truth, and the error of log p",

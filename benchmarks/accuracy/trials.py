@@ -13,7 +13,6 @@ from benchmarks.accuracy.bounds import centred_variance, information
 from benchmarks.accuracy.estimators import ESTIMATORS, Found
 from benchmarks.accuracy.scenarios import SCENARIOS
 from rankdrift.core.errors import RankdriftError
-from rankdrift.estimation.hotelling import hotelling
 
 BLOCKS = ((1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255), (256, 500))
 
@@ -24,6 +23,7 @@ BOUNDED = {
     "loglog": "loglog",
     "loglog, single": "loglog",
     "loglog + periodic(40)": "loglog + periodic(40)",
+    "loglog + batch(40)": "loglog + batch(40)",
     "direct": "direct",
     "direct, single": "direct",
     "choix": "direct",
@@ -168,3 +168,23 @@ def efficiency(trials: list[Trial], bound: np.ndarray) -> dict[str, float]:
     share = float(bound[full].sum() / squares.mean())
     error = share * float(squares.std(ddof=1) / squares.mean() / np.sqrt(len(squares)))
     return {"share": share, "error": error, "ranks": int(full.sum())}
+
+
+def hotelling(
+    off: np.ndarray, covariance: np.ndarray, clusters: int
+) -> tuple[float, int, int, float]:
+    """F, its degrees of freedom and p of off = 0, the covariance being from that many clusters."""
+    from scipy.special import fdtrc
+
+    unit = np.sqrt(np.diag(covariance))
+    seen = unit > 0
+    values, vectors = np.linalg.eigh(
+        covariance[np.ix_(seen, seen)] / np.outer(unit[seen], unit[seen])
+    )
+    keep = values > values.max(initial=0.0) * 1e-10
+    df, n = int(keep.sum()), clusters - 1
+    if not df or n <= df:
+        return 0.0, df, max(n - df + 1, 0), 1.0
+    square = float(((off[seen] / unit[seen] @ vectors[:, keep]) ** 2 / values[keep]).sum())
+    statistic = square * (n - df + 1) / (n * df)
+    return statistic, df, n - df + 1, float(fdtrc(df, n - df + 1, statistic))

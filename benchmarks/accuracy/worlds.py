@@ -41,6 +41,11 @@ def dipping(ranks: int) -> np.ndarray:
     return on_knots(ranks) * np.exp(-np.maximum(place - 24, 0) / 15)
 
 
+def jumping(ranks: np.ndarray) -> np.ndarray:
+    """A steady fall, and a fold behind rank 25: what is below is looked at 40% less."""
+    return ranks**-0.3 * np.where(ranks > 25, 0.6, 1.0)
+
+
 def rising_and_falling(seed: int, n: int, ranks: int, moves: tuple[float, float]) -> World:
     """Two appearances; relevance changes between them, and the rank follows it.
 

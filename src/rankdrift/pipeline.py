@@ -42,7 +42,7 @@ def run_pipeline(
     later: Log,
     *,
     features: str | Sequence[str] = ("f_*",),
-    curve: str = "loglog",
+    curve: str = "auto",
     clip: float | None = None,
     trees: int = 100,
 ) -> PipelineResult:
@@ -124,6 +124,6 @@ def _diagnosis(given: Results) -> tuple[Mapping[str, Any] | None, str]:
     if given.diagnosis or not given.counts:
         return given.diagnosis, ""
     try:
-        return diagnose(given.counts).to_dict(), ""
+        return gather(diagnose(given.counts)).diagnosis, ""
     except RankdriftError as error:
         return None, str(error)

@@ -224,6 +224,36 @@ def test_what_strangers_wrote_stays_text(open_page):
     assert page.locator("#rankers").get_by_text(f"unbiased over {EVIL}").count() == 1
 
 
+@pytest.mark.parametrize("width", [WIDE, PHONE])
+def test_a_hostile_diagnosis_stays_text_and_in_its_place(open_page, tmp_path, width):
+    numbers = {"ranks": [1, 4, 30], "difference": [0, 2.0, -1.0], "error": [0, 0.1, 9.0]}
+    words = f"{EVIL} --{'x' * 200} (p = 1e-05) \"onclick='alert(2)'"
+    checks = [
+        {"name": f"{EVIL}{verdict}", "verdict": verdict, "words": words, "advice": words,
+         "numbers": numbers}
+        for verdict in ("serious", "caution", "good", "cannot tell")
+    ]  # fmt: skip
+    make_report({"verdict": "serious", "unseen": [words] * 2, "checks": checks}).save(
+        tmp_path / "nasty.html"
+    )
+    page = open_page((tmp_path / "nasty.html").as_uri(), width=width)
+    section = page.locator("#checks")
+    assert page.locator("header .verdict").text_content() == "serious"
+    assert section.locator("h3").all_text_contents()[:2] == [
+        "What this log cannot tell",
+        f"{EVIL}serious",
+    ]
+    assert section.locator(".box li").all_text_contents() == [words] * 2
+    assert [one.is_visible() for one in section.locator("svg.difference").all()] == [
+        True, True, False, False,
+    ]  # fmt: skip
+    for summary in section.locator("summary").all():
+        summary.click()
+    assert section.locator("svg.difference:visible").count() == 4
+    assert page.locator("script").count() == 2
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_no_other_script_may_run(chromium, address):
     page = chromium.new_page()
     page.goto(address)

@@ -7,6 +7,7 @@ import pytest
 from support.results_example import EVIL, made
 
 from rankdrift.charts.checks import checks_chart
+from rankdrift.charts.difference import difference_chart
 from rankdrift.charts.funnel import funnel_chart
 from rankdrift.charts.importance import MOST_FEATURES, importance_chart
 from rankdrift.charts.rates import rates_chart
@@ -37,8 +38,9 @@ def test_every_result_has_a_plot():
     lambda: made().counts.plot(),
     lambda: made().counts.funnel.plot(),
     lambda: diagnose(made().counts).plot(),
+    lambda: Diagnosis((found_by_rank(),)).plot(EVIL),
     lambda: Ranker.plot(SimpleNamespace(importance={EVIL: 1.0}, name=EVIL)),
-], ids=["counts", "funnel", "diagnosis", "ranker"])  # fmt: skip
+], ids=["counts", "funnel", "diagnosis", "check", "ranker"])  # fmt: skip
 def test_charts_are_kept_as_files(draw, tmp_path):
     figure = draw()
     for ending, start in ((".png", b"\x89PNG"), (".svg", b"<svg"), (".html", b"<!DOCTYPE")):
@@ -96,8 +98,8 @@ def test_the_funnel_adds_up():
 
 def test_checks_stand_at_their_p_values():
     checks = (
-        Check("a", "serious", "far", "do", {"p_value": 1e-30}), Check("b", "unknown", "who knows"),
-        Check("c", "good", "fine", "", {"p_value": 0.5}),
+        Check("a", "serious", "far", "do", {"p_value": 1e-30}),
+        Check("b", "cannot tell", "who knows"), Check("c", "good", "fine", "", {"p_value": 0.5}),
     )  # fmt: skip
     rows = rows_of(checks_chart(Diagnosis(checks)))
     assert [row["p"] for row in rows] == [1e-6, 1, 0.5]
@@ -110,3 +112,36 @@ def test_importance_leaves_out_the_least():
     assert [row["feature"] for row in rows_of(chart)] == list(shares)[:MOST_FEATURES]
     assert "5 features" in chart.to_dict()["title"]["subtitle"][0]
     assert chart.to_dict()["layer"][0]["mark"]["color"] == COLOURS[0]
+
+
+def found_by_rank(**more):
+    numbers = {"ranks": [1, 4, 9], "difference": [0.0, 0.1, -0.4], "error": [0.0, 0.05, 0.1]}
+    return Check(EVIL, "caution", "They differ.", "", {**numbers, **more})
+
+
+def test_a_check_is_drawn_as_what_it_found_at_each_rank():
+    chart = Diagnosis((found_by_rank(),)).plot(EVIL).chart
+    rows = rows_of(chart)
+    assert [row["rank"] for row in rows] == [1, 4, 9]
+    assert [row["off"] for row in rows] == pytest.approx(np.expm1([0, 0.1, -0.4]))
+    assert [row["low"] for row in rows] == pytest.approx(np.expm1([0, 0.1 - 0.098, -0.4 - 0.196]))
+    assert [row["high"] for row in rows] == pytest.approx(np.expm1([0, 0.1 + 0.098, -0.4 + 0.196]))
+
+
+def test_a_band_much_wider_than_the_difference_runs_out_of_the_picture():
+    chart = difference_chart(found_by_rank(error=[0.0, 3.0, 3.0])).to_dict()
+    low, high = chart["layer"][2]["encoding"]["y"]["scale"]["domain"]
+    assert low < np.expm1(-0.4) and high < 1
+
+
+def test_what_is_infinitely_far_off_is_drawn_all_the_same():
+    rows = rows_of(difference_chart(found_by_rank(difference=[0.0, 1e4, -1e4])))
+    assert [row["off"] for row in rows] == pytest.approx([0, 99, -0.99])
+
+
+def test_only_a_check_that_compared_curves_by_rank_is_drawn_so():
+    found = Diagnosis((Check("period", "good", "No period."), found_by_rank()))
+    with pytest.raises(BadOption, match="no curve to draw of the check 'period': No period"):
+        found.plot("period")
+    with pytest.raises(BadOption, match=r"No check 'perid' was made\. Did you mean 'period'"):
+        found.plot("perid")

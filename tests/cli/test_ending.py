@@ -150,6 +150,51 @@ def test_ctrl_c(log, tmp_path, words, state):
         assert [*scratch.iterdir()] == []
 
 
+# Says when it is running: what is stopped before that is Python, which has its own words for it.
+BEGUN = (
+    "from rankdrift.cli import main, stopping; stopping.listen();"
+    " print('begun', flush=True); main()"
+)
+INTERRUPTS = 12
+
+
+@pytest.mark.slow
+def test_ctrl_c_at_any_moment(log, tmp_path):
+    """While it imports, reads, counts, writes or ends: exit code 130, no traceback, no remains."""
+    moment = random.Random(7)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    took, codes = None, []
+    for _ in range(1 + INTERRUPTS):
+        process = subprocess.Popen(
+            [sys.executable, "-c", BEGUN, "harvest", str(log), "-o", "counts.parquet"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            env={**os.environ, "TMPDIR": str(scratch)},
+            text=True,
+        )
+        assert process.stdout.readline() == "begun\n"
+        began = time.monotonic()
+        if took is not None:
+            time.sleep(moment.uniform(0, took))
+            process.send_signal(signal.SIGINT)
+        try:
+            _, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+        if took is None:
+            took = time.monotonic() - began
+            continue
+        codes.append(process.returncode)
+        assert process.returncode in (0, 130), err
+        assert "Traceback" not in err and "KeyboardInterrupt" not in err
+        assert process.returncode == 0 or err.count("Stopped.") == 1
+        assert [*scratch.iterdir()] == []
+        assert {path.name for path in tmp_path.iterdir()} == {"scratch", "counts.parquet"}
+    assert codes.count(130) > INTERRUPTS / 2
+
+
 def test_ctrl_c_does_not_list_what_the_shell_listed(rankdrift, tmp_path, monkeypatch):
     """Nor does it say more than that to who wants no talk."""
 

@@ -38,6 +38,7 @@ RUN = {
     "import-counts": ["result.parquet", "-o", "imported.parquet"],
     "simulate market": ["-o", "market", "--rows", "2000"],
     "simulate pairs": ["-o", "pairs.parquet", "--pairs", "1000"],
+    "simulate world": ["valid", "-o", "world", "--pairs", "500"],
     "simulate like": ["counts.parquet", "--replays", "2"],
     "reproduce figures": ["-o", "figures"],
     "reproduce table": ["--small", "--models", "biased,ours", "--threads", "1"],

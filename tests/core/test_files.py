@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from rankdrift.core import files
 from rankdrift.core.errors import CannotWrite
-from rankdrift.core.files import remove_leftovers, replacing, write_text
+from rankdrift.core.files import remove_leftovers, replacing, together, write_text
 
 
 def names(directory):
@@ -50,6 +51,38 @@ def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path, error):
         raise error
     assert path.read_text() == "old"
     assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("broken", ["one", "two", "three", "disk"])
+def test_files_of_one_result_change_together_or_not_at_all(tmp_path, monkeypatch, broken):
+    """Whichever of them cannot be put in its place, or written at all."""
+    (tmp_path / "one").write_text("old one")
+    (tmp_path / "three").write_text("old three")
+
+    def write():
+        with together():
+            for name in ("one", "two", "three"):
+                write_text(tmp_path / name, f"new {name}")
+            if broken == "disk":
+                write_text(tmp_path / "one" / "below a file", "")
+
+    def replace(source, target, of=os.replace):
+        if Path(target).name == broken and Path(source).read_text().startswith("new"):
+            raise PermissionError(13, "no", str(target))
+        of(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, "replace", replace)
+        with pytest.raises(CannotWrite, match="is unchanged"):
+            write()
+    assert names(tmp_path) == ["one", "three"]
+    assert (tmp_path / "one").read_text() == "old one"
+    assert (tmp_path / "three").read_text() == "old three"
+    broken = None
+    write()
+    assert [(tmp_path / name).read_text() for name in names(tmp_path)] == [
+        "new one", "new three", "new two",
+    ]  # fmt: skip
 
 
 def test_two_at_once_do_not_meet(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from rankdrift.core.verdicts import Agreement, Fitness, Verdict
 
 WORDS = {
-    Verdict: ["good", "caution", "serious", "unknown"],
+    Verdict: ["good", "caution", "serious", "cannot tell"],
     Fitness: ["good", "weak", "unfit"],
     Agreement: ["agree", "differ", "cannot tell"],
 }
@@ -25,3 +25,7 @@ def test_a_verdict_is_written_as_its_word(kind):
 def test_a_word_outside_the_set_is_refused():
     with pytest.raises(ValueError, match="perfect"):
         Verdict("perfect")
+
+
+def test_the_word_of_older_files_is_understood():
+    assert Verdict("unknown") is Verdict.CANNOT_TELL

@@ -126,7 +126,7 @@ def test_parts_may_lack_a_column_but_not_differ_in_it():
         ((0, R, 0, 0, 0, 17, 1, 0, 0), "a block of ranks outside 0 to 16"),
         ((0, K, 0, 0, 0, 0, 1, 0, 0), "a rank outside 1 to max_rank 500"),
         ((0, K, 0, 0, 501, 0, 1, 0, 0), "a rank outside 1 to max_rank 500"),
-        ((0, K, 0, 0, 1, 1, 1, 0, 0), "of ranker not 0"),
+        ((0, K, 0, 0, 1, 19, 1, 0, 0), "of ranker above 18"),
         ((0, R, 0, 0, 0, 1, -1, 0, 0), "a negative weight or value"),
         ((0, S, 514, 0, 0, 1, 1, 0, -1), "a negative weight or value"),
         ((1, R, 0, 0, 0, 0, 1, 0, 0), "an unknown segment"),

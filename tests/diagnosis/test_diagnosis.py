@@ -1,22 +1,25 @@
 """diagnose keeps quiet where an assumption holds, and speaks up where it is broken."""
 
+import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
+from support.lab import lab_counts
 from support.worlds import DOWN_SHORT, UP_SHORT, dips, listed, power, simulate
 
 from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.tables import stack
+from rankdrift.diagnosis.checks import ASSUMPTIONS
 from rankdrift.diagnosis.diagnosing import diagnose
 
-GOOD, CAUTION, SERIOUS, UNKNOWN = Verdict
+GOOD, CAUTION, SERIOUS, CANNOT_TELL = Verdict
 WORLDS = 40
-# All seven checks of a world together warn by chance with about 7 × 1%, the level for caution: of
-# 40 worlds in 3 or fewer. More than 6 is once in 40 times; these seeds give the same number always.
-FALSE_ALARMS = 6
 # Of 40 p-values below 5%: 2 expected, more than 7 once in a thousand times.
 BELOW_5 = 7
+# A sound world is called caution by chance in 3 of 100: of 40, more than 4 once in a hundred times.
+CAUTIONS = 4
 
 
 def verdicts(counts, **options):
@@ -28,30 +31,33 @@ def sound():
     """Worlds in which all assumptions hold but that clicks be rare."""
     same = {"app": power(0.6), "web": power(0.6)}
     return [
-        verdicts(simulate(1500, 40, seed, drift=True, segments=same, queries=500).counts)
+        diagnose(simulate(1500, 40, seed, drift=True, segments=same, queries=500).counts)
         for seed in range(WORLDS)
     ]
 
 
 @pytest.mark.slow
-def test_false_alarms_are_rare(sound):
-    alarms = [
-        [name for name, check in found.items() if check.verdict in (CAUTION, SERIOUS)]
-        for found in sound
-    ]
-    kinds = [set(names) - {"click probabilities", "support"} for names in alarms]
-    assert sum(bool(names) for names in kinds) <= FALSE_ALARMS
-    assert not any(check.verdict == SERIOUS for found in sound for name, check in found.items())
+def test_a_sound_world_is_hardly_ever_called_worse_than_cannot_tell(sound):
+    told = [found.verdict for found in sound]
+    assert told.count(CAUTION) <= CAUTIONS
+    assert told.count(CAUTION) + told.count(CANNOT_TELL) == WORLDS
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["moved up against moved down", "short against long gaps", "fit", "curve", "segments"]
-)
+@pytest.mark.parametrize("name", ["trend", "gaps", "fit", "curve", "segments"])
 def test_p_values_of_sound_worlds(sound, name):
-    p = np.array([found[name].numbers["p_value"] for found in sound])
+    checks = [check for found in sound for check in found.checks if check.name == name]
+    p = np.array([check.numbers["p_value"] for check in checks])
     assert (p < 0.05).sum() <= BELOW_5
     assert (p > 0.5).sum() >= WORLDS / 5  # and the test is no mere formality either
+
+
+@pytest.mark.slow
+def test_advice_comes_with_trouble_or_ignorance_only(sound):
+    for found in sound:
+        for check in found.checks:
+            assert bool(check.advice) == (check.verdict != GOOD)
+            assert check.words.endswith(".")
 
 
 def test_ranks_that_a_parameter_is_there_for_alone_are_no_misfit():
@@ -64,33 +70,30 @@ def test_ranks_that_a_parameter_is_there_for_alone_are_no_misfit():
             for codes, bucket, times in zip(pairs.shown, pairs.bucket, pairs.pairs, strict=True)
             if codes[0] >> 1 > 1 or codes[1] >> 1 == 2
         ]
-        check = verdicts(listed(rows))["fit"]
+        check = verdicts(listed(rows), curve="loglog")["fit"]
         assert check.verdict == GOOD and check.numbers["p_value"] > 0.001
 
 
-def test_advice_comes_with_trouble_only(sound):
-    for found in sound:
-        for check in found.values():
-            assert bool(check.advice) == (check.verdict in (CAUTION, SERIOUS))
-            assert check.words.endswith(".")
-
-
-def test_clicks_that_are_not_rare():
-    """At a relevance of 0.1 pairs with a single click already give a curve some 20% off."""
-    often = verdicts(simulate(6000, 40, 1, level=0.1, curve=power(0.6)).counts)
-    check = often["click probabilities"]
-    assert check.verdict == CAUTION  # never serious: clicks="every" does not need them rare
-    assert check.numbers["beyond_noise"] > 0.1
-    assert "clicks='every'" in check.advice
+def test_clicks_that_are_not_rare_are_told_and_leave_the_verdict_alone():
+    often = diagnose(simulate(6000, 40, 1, level=0.3, curve=power(0.6)).counts)
+    check = next(check for check in often.checks if check.name == "click probabilities")
+    assert check.verdict == CAUTION
+    # With a mean relevance of 0.3 at the top, one click falls there with odds 1 / (1 - 0.3) of
+    # what it should, and the deepest ranks with hardly less than they should.
+    assert 0.2 < check.numbers["beyond_noise"] < 0.6
+    assert "--clicks every" in check.advice
+    assert often.verdict == CANNOT_TELL
     rarely = verdicts(simulate(1500, 40, 1, level=0.005, curve=power(0.6)).counts)
     assert rarely["click probabilities"].verdict == GOOD
     assert rarely["click probabilities"].numbers["beyond_noise"] < 0.05
 
 
-def test_relevance_that_rises_between_appearances():
-    found = verdicts(simulate(6000, 40, 2, drift=True, trend=1.0).counts)
-    assert found["moved up against moved down"].verdict == SERIOUS
-    assert "--same" in found["moved up against moved down"].advice
+def test_a_trend_is_told_and_leaves_the_verdict_alone():
+    """Relevance that merely rises over the day: the curve is right."""
+    found = diagnose(simulate(6000, 40, 2, drift=True, trend=1.0).counts)
+    check = next(check for check in found.checks if check.name == "trend")
+    assert check.verdict == CAUTION and "rise" in check.words
+    assert found.verdict == CANNOT_TELL
 
 
 def test_pairs_shown_far_apart_that_tell_another_curve():
@@ -99,27 +102,28 @@ def test_pairs_shown_far_apart_that_tell_another_curve():
     short = near.pairs.take(np.isin(near.pairs.drift, (UP_SHORT, DOWN_SHORT)))
     long = far.pairs.take(np.isin(far.pairs.drift, (UP_SHORT + 1, DOWN_SHORT + 1)))
     both = replace(near, pairs=stack([short, long]), options={"restrict": {"test": True}})
-    assert verdicts(both)["short against long gaps"].verdict == SERIOUS
+    found = verdicts(both)["gaps"]
+    assert found.verdict == SERIOUS and "steeper" in found.words
 
 
 def test_counts_that_do_not_tell_when():
     found = verdicts(simulate(800, 20, 3).counts)
-    for name in ("moved up against moved down", "short against long gaps"):
-        assert found[name].verdict == UNKNOWN
+    for name in ("trend", "gaps"):
+        assert found[name].verdict == CANNOT_TELL
         assert "--time" in found[name].advice
 
 
-def test_a_check_that_cannot_be_made_keeps_its_name():
-    """Every pair was clicked twice, so there is none with a single click."""
-    rows = [(((rank, 1), (rank + 1, 1)), bucket, 5) for rank in (1, 2, 3) for bucket in range(16)]
-    found = diagnose(listed(rows)).checks
-    assert found[0].name == "click probabilities"
-    assert found[0].verdict == UNKNOWN
-    assert "no usable pair" in found[0].words
-    assert [check.name for check in found] == [
-        "click probabilities", "moved up against moved down", "short against long gaps", "fit",
-        "curve", "support", "period",
-    ]  # fmt: skip
+def test_counts_without_columns_say_which_to_log():
+    found = diagnose(simulate(3000, 20, 3).counts)
+    checks = {check.name: check for check in found.checks}
+    for name, option in (
+        ("score", "--score"), ("rankers", "--ranker"), ("outcome", "--outcome"),
+        ("users", "--user"), ("neighbours", "--search"),
+    ):  # fmt: skip
+        assert checks[name].verdict == CANNOT_TELL and option in checks[name].advice
+    assert found.verdict == CANNOT_TELL
+    assert len(found.unseen) == 3
+    assert "--score" in found.unseen[0] and found.to_dict()["unseen"] == list(found.unseen)
 
 
 def test_clicks_that_no_curve_explains():
@@ -138,8 +142,8 @@ def test_clicks_that_no_curve_explains():
 
 def test_a_curve_too_stiff_for_a_jump():
     jump = simulate(12_000, 40, 1, curve=lambda r: np.where(np.asarray(r) > 25, 0.2, 1.0)).counts
-    assert verdicts(jump)["curve"].verdict == SERIOUS
-    assert verdicts(jump, curve="auto")["curve"].verdict == GOOD
+    assert verdicts(jump, curve="loglog")["curve"].verdict == SERIOUS
+    assert verdicts(jump)["curve"].verdict == GOOD
 
 
 def test_thin_data():
@@ -150,8 +154,15 @@ def test_thin_data():
         + [(((2, c), (3, 1 - c)), 1, 2) for c in (0, 1)]
     )
     thin = verdicts(few, curve="direct")["support"]
-    assert thin.verdict == CAUTION
-    assert thin.numbers["weak"] == [3]
+    assert thin.numbers["weak"] == [3] and "thin: 3." in thin.words
+
+
+def test_a_curve_most_of_whose_ranks_are_thin_cannot_be_told():
+    rows = [(((rank, c), (rank + 1, 1 - c)), b, 1) for rank in range(1, 9) for b in range(3)
+            for c in (0, 1)]  # fmt: skip
+    found = diagnose(listed(rows), curve="direct")
+    support = next(check for check in found.checks if check.name == "support")
+    assert support.verdict == CANNOT_TELL and "Add days" in support.advice
 
 
 def test_support_that_is_all_of_neighbours_is_told():
@@ -170,29 +181,13 @@ def test_support_that_is_all_of_neighbours_is_told():
     assert "click of their own" not in verdicts(full, curve="direct")["support"].words
 
 
-@pytest.mark.parametrize(
-    ("p_value", "beyond", "verdict", "said"),
-    [
-        (0.3, 0.268, GOOD, "they differ by no more than chance explains (p = 0.3), at most by 40%"),
-        (0.004, 0.03, GOOD, "they differ (p = 0.004), but little: beyond noise by 3.0% at a"),
-        (0.004, 0.268, CAUTION, "they differ (p = 0.004): beyond noise by 26.8% at a typical rank"),
-        (1e-5, 0.268, SERIOUS, "they differ (p = 1e-05): beyond noise by 26.8% at a typical rank"),
-    ],
-)
-def test_words_and_verdict_say_the_same(monkeypatch, p_value, beyond, verdict, said):
-    numbers = {"p_value": p_value, "beyond_noise": beyond, "largest": 0.4, "at_rank": 9}
-    monkeypatch.setattr("rankdrift.diagnosis.halves.difference_of", lambda *_: numbers)
-    check = verdicts(simulate(800, 20, 3, drift=True).counts)["moved up against moved down"]
-    assert check.verdict == verdict and f"moved down: {said}" in check.words
-    assert check.words.endswith("with noise (rank 9).")
-
-
 def test_results_loaded_in_batches():
     world = simulate(12_000, 120, 1, curve=dips(power(0.3), 20, depth=2.0), level=0.2)
-    found = verdicts(world.counts)["period"]
+    found = verdicts(world.counts, curve="loglog")["period"]
     assert found.verdict == CAUTION
     assert found.numbers["period"] == 20
-    assert "periodic(20)" in found.advice
+    assert "batch(20)" in found.advice
+    assert verdicts(world.counts)["period"].verdict == GOOD  # the curve that was chosen has it
 
 
 def test_segments_that_differ():
@@ -202,9 +197,56 @@ def test_segments_that_differ():
     assert "--by device" in found.advice
 
 
-def test_the_worst_check_is_the_verdict():
-    found = diagnose(simulate(6000, 40, 2, drift=True, trend=1.0).counts)
-    assert found.verdict == SERIOUS
-    told = found.to_dict()
-    assert told["verdict"] == SERIOUS
-    assert [check["name"] for check in told["checks"]] == [check.name for check in found.checks]
+def test_every_check_has_a_name_a_question_and_a_place():
+    found = diagnose(simulate(800, 20, 3, segments={"a": power(0.5), "b": power(0.5)}).counts)
+    assert [check.name for check in found.checks] == list(ASSUMPTIONS.names)
+    assert all(check.question.endswith("?") for check in ASSUMPTIONS)
+
+
+# -- the lab, in short: `python -m benchmarks.accuracy.verdicts` has the whole of it ---------------
+
+
+@cache
+def lab(name, pairs, seed, columns=("score", "ranker", "user", "outcome")):
+    return diagnose(lab_counts(name, pairs, seed, columns))
+
+
+def objecting(found):
+    return {check.name for check in found.checks if check.verdict in (CAUTION, SERIOUS)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["valid", "thin-top", "rising", "few-queries"])
+def test_worlds_in_which_the_curve_is_right(name):
+    """At most one in two hundred is called serious, and one in twenty caution."""
+    told = [lab(name, 2000, seed).verdict for seed in range(4)]
+    assert SERIOUS not in told and GOOD not in told
+    assert told.count(CAUTION) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "by"),
+    [
+        ("personalised", {"score", "outcome", "users"}),
+        ("popularity", {"score"}),
+        ("auctions", {"moves"}),
+    ],
+)
+def test_worlds_in_which_docs_move_because_they_are_better(name, by):
+    found = lab(name, 35_000, 1)
+    assert found.verdict in (SERIOUS, CAUTION)
+    assert objecting(found) & by
+
+
+@pytest.mark.slow
+def test_the_same_without_the_columns_is_never_good():
+    for name in ("personalised", "trust", "price-cuts"):
+        assert lab(name, 6000, 1, ()).verdict != GOOD
+
+
+@pytest.mark.slow
+def test_plain_values_only():
+    """What --json prints has no NaN and no array, also where checks could not be made."""
+    for found in (lab("valid", 2000, 0), diagnose(simulate(60, 30, 1).counts)):
+        assert "NaN" not in json.dumps(found.to_dict(), allow_nan=False)

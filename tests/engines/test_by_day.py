@@ -4,6 +4,7 @@ counted again."""
 import datetime
 import json
 import os
+import re
 
 import duckdb
 import pyarrow as pa
@@ -11,11 +12,13 @@ import pytest
 from oracle.harvest_oracle import from_events, from_lists, tally
 from support.harness import assert_same, random_log, with_holes, within_days, write_parquet
 
+from rankdrift.core.errors import BadLog
 from rankdrift.counts.counts import SPLITS, Counts, merge
 from rankdrift.counts.file import read_metadata
 from rankdrift.harvesting import counting as harvesting
 from rankdrift.harvesting.by_day import harvest_by_day
 from rankdrift.harvesting.counting import harvest
+from rankdrift.harvesting.inspection import inspect
 from rankdrift.log.engines.duckdb.days import DuckdbDays
 from rankdrift.log.engines.duckdb.engine import DuckdbEngine
 from rankdrift.log.log import read_log
@@ -151,6 +154,67 @@ def test_a_click_after_midnight_belongs_to_what_was_shown_before(engine, tmp_pat
     assert_same(merged, tally(long, outside=outside, **options))
 
 
+@pytest.mark.parametrize("files", ["one", "mixed"])
+def test_a_day_of_clicks_alone_is_an_empty_file_with_its_funnel(engine, tmp_path, files):
+    """Between two days with results lies one with nothing but clicks after midnight."""
+    rows = []
+    for row in random_log(13, searches=60):
+        moment = datetime.datetime(2024, 5, 1 if int(row["sid"][1:]) % 2 else 3, 23, tzinfo=UTC)
+        click = row.pop("click")
+        rows.append({**row, "kind": "impression", "on": moment})
+        if click:
+            rows.append({**row, "kind": "click", "on": moment + datetime.timedelta(hours=2)})
+    for i in range(1 if files == "one" else 2):
+        part = rows[i :: 1 if files == "one" else 2]
+        write_parquet(tmp_path / "log" / f"{i}.parquet", part, on=pa.timestamp("us", "UTC"))
+    options = {"event": "kind", "day": "on", "search": "sid"}
+    written, _, merged = by_day(engine, tmp_path / "log", tmp_path / "counts", **options)
+    assert [path.stem for path in written] == [f"2024-05-0{day}" for day in (1, 2, 3, 4)]
+    long, outside = from_events(rows, search="sid", event="kind")
+    assert_same(merged, tally(long, outside=outside, day="on", search="sid"))
+    alone = Counts.load(written[1])
+    clicks = sum(row["kind"] == "click" and row["on"].day == 2 for row in rows)
+    assert alone.n_pairs == 0 and alone.funnel.rows == clicks > 0
+    assert alone.funnel.dropped["click_event"].rows == clicks
+
+
+def test_a_day_of_searches_that_found_nothing_is_an_empty_file(engine, tmp_path):
+    searches = [
+        {
+            "query": "q",
+            "on": datetime.date(2024, 5, 1 + i % 3),
+            "results": [] if i % 3 == 1 else ["a", "b"] if i % 2 else ["b", "a"],
+            "picked": [] if i % 3 == 1 else ["a"],
+        }
+        for i in range(12)
+    ]
+    types = {"results": pa.list_(pa.string()), "picked": pa.list_(pa.string())}
+    path = write_parquet(tmp_path / "log.parquet", searches, **types)
+    options = {"shown": "results", "clicked": "picked", "day": "on"}
+    written, _, merged = by_day(engine, path, tmp_path / "counts", **options)
+    assert [Counts.load(each).funnel.rows for each in written] == [8, 0, 8]
+    assert merged.funnel.rows == 16
+
+
+@pytest.mark.parametrize("layout", ["events", "list"])
+def test_a_log_that_shows_nothing_on_any_day_is_refused(duckdb_engine, tmp_path, layout):
+    rows = [{"query": "q", "on": datetime.date(2024, 5, 1 + i)} for i in range(3)]
+    if layout == "events":
+        more = {"sid": "s", "doc": "d", "rank": 1, "kind": "view"}
+        options, said = {"event": "kind", "search": "sid"}, "never 'impression'. It is 'view' (3)"
+        types = {}
+    else:
+        more = {"results": [], "picked": []}
+        options, said = {"shown": "results", "clicked": "picked"}, "None of the 3 rows"
+        types = dict.fromkeys(more, pa.list_(pa.string()))
+    path = write_parquet(tmp_path / "log.parquet", [{**row, **more} for row in rows], **types)
+    log = duckdb_engine.read(path, day="on", **options)
+    for refused in (lambda: harvest(log), lambda: harvest_by_day(log, tmp_path / "counts")):
+        with pytest.raises(BadLog, match=re.escape(said)):
+            refused()
+    assert not list(tmp_path.glob("counts/*.parquet"))
+
+
 # -- what changed, and nothing else ----------------------------------------------------------------
 
 
@@ -227,17 +291,23 @@ def test_days_of_folders_whose_columns_differ(duckdb_engine, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("type_", "odd"),
+    ("format", "type_", "odd"),
     [
-        ("TIMESTAMP", "0001-01-01"),
-        ("TIMESTAMP", "9999-12-31"),
-        ("TIMESTAMP", "infinity"),
-        ("TIMESTAMPTZ", "10000-01-01"),
-        ("VARCHAR", "1899-12-31"),
-        ("VARCHAR", "infinity"),
+        ("duckdb", "TIMESTAMP", "0001-01-01"),
+        ("parquet", "TIMESTAMP", "9999-12-31"),
+        ("parquet", "TIMESTAMP", "infinity"),
+        ("parquet", "TIMESTAMPTZ", "10000-01-01"),
+        ("parquet", "TIMESTAMPTZ", "0044-03-15 (BC)"),
+        ("duckdb", "VARCHAR", "1899-12-31"),
+        ("parquet", "VARCHAR", "infinity"),
+        ("parquet", "DATE", "-infinity"),
+        ("parquet", "DATE", "20000-01-01"),
+        ("json", "DATE", "infinity"),
     ],
 )
-def test_times_that_stand_for_none_have_no_day(duckdb_engine, tmp_path, type_, odd):
+def test_times_that_stand_for_none_have_no_day(duckdb_engine, tmp_path, format, type_, odd):
+    """Also where the files' statistics say that no value is missing."""
+    zone = "Pacific/Kiritimati" if type_ == "TIMESTAMPTZ" else None
     with duckdb.connect(tmp_path / "log.duckdb") as con:
         con.execute("SET TimeZone = 'UTC'")
         con.execute(
@@ -245,7 +315,11 @@ def test_times_that_stand_for_none_have_no_day(duckdb_engine, tmp_path, type_, o
             f" CAST(CASE WHEN i < 4 THEN '2024-02-29' ELSE '{odd}' END AS {type_}) AS day"
             " FROM range(1, 7) AS t(i)"
         )
-    files, _, merged = by_day(duckdb_engine, tmp_path / "log.duckdb", tmp_path / "counts")
+        source = tmp_path / f"log.{format}"
+        if format != "duckdb":
+            con.execute(f"COPY log TO '{source}' (FORMAT {format})")
+    files, _, merged = by_day(duckdb_engine, source, tmp_path / "counts", time_zone=zone)
+    inspect(duckdb_engine.read(source, time_zone=zone))
     assert [path.stem for path in files] == ["undated", "2024-02-29"]
     assert merged.funnel.dropped["no_day"].rows == merged.funnel.used.rows == 3
 

@@ -45,6 +45,8 @@ def spans_constant(basis):
         ("loglog(knots=1, 2, 10)", [("loglog", (1, 2, 10))]),
         ("loglog + periodic(40)", [("loglog", ()), ("periodic", (40,))]),
         ("loglog(1,5,9)+periodic(n=4)", [("loglog", (1, 5, 9)), ("periodic", (4,))]),
+        ("loglog + batch(40)", [("loglog", ()), ("batch", (40,))]),
+        ("loglog(1,9)+batch(40, 25,26)", [("loglog", (1, 9)), ("batch", (40, 25, 26))]),
         ("grid(4)", [("grid", (4,))]),
         ("auto", [("auto", ())]),
     ],
@@ -74,11 +76,22 @@ def test_texts(text, parts):
         ("loglog + periodic", "periodic takes one number of 2 or more"),
         ("loglog + periodic(1)", "periodic takes one number of 2 or more"),
         ("loglog + periodic(2, 3)", "periodic takes one number"),
+        ("batch(40)", "batch(N) goes with loglog: write 'loglog + batch(N)'"),
+        ("loglog + batch", "batch takes how many results a batch has, 2 or more, as in batch(40)"),
+        ("loglog + batch(1)", "batch takes how many results"),
+        ("loglog + batch(40, 30, 25)", "in ascending order, as in batch(40, 25)"),
+        ("loglog + batch(40, 41)", "the places in it where the curve bends"),
+        ("loglog + batch(40, 0, 9)", "the places in it where the curve bends"),
+        ("loglog + batch(40) + batch(20)", "What goes together"),
         ("grid", "grid takes one number of 2 or more"),
         ("grid(1)", "grid takes one number of 2 or more"),
         ("direct(3)", "direct takes no numbers"),
         ("auto(3)", "auto takes no numbers"),
-        ("periodic(4) + loglog", "What goes together is loglog + periodic(N)"),
+        (
+            "periodic(4) + loglog",
+            "What goes together is loglog + batch(N) or loglog + batch(N, PLACES) or loglog + "
+            "periodic(N).",
+        ),
         ("direct + periodic(4)", "What goes together"),
         ("auto + periodic(4)", "What goes together"),
         ("loglog + loglog", "What goes together"),
@@ -157,6 +170,46 @@ def test_periodic_by_hand():
     assert basis[:, 3].tolist() == [0, 0, 1, 0, 0, 1, 0, 0, 1]
 
 
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("batch(40)", [1, 11, 21, 30, 40]),  # from 1 to 40 in four steps of 9.75
+        ("batch(7)", [1, 3, 4, 6, 7]),
+        ("batch(3)", [1, 2, 3]),  # as many knots as places
+        ("batch(40, 25)", [1, 25, 40]),
+        ("batch(40, 1, 25, 40)", [1, 25, 40]),
+        ("batch(40, 40)", [1, 40]),  # no bend
+    ],
+)
+@pytest.mark.parametrize("first", [1, 6])
+def test_batch_is_an_interpolation_between_places(text, places, first):
+    """Of any levels at its knots, 0 at the first; ranks count on from batch to batch."""
+    size, ranks = places[-1], upto(170, first)
+    levels = np.random.default_rng(size).normal(size=len(places))
+    levels[0] = 0
+    found = curve(f"loglog(1, 200) + {text}").basis(ranks)[:, 2:] @ levels[1:]
+    for rank, value in zip(ranks.tolist(), found.tolist(), strict=True):
+        place = rank
+        while place > size:
+            place -= size
+        above = max(k for k in places if k <= place)
+        below = min(k for k in places if k >= place)
+        share = (place - above) / (below - above) if below > above else 0.0
+        by_hand = dict(zip(places, levels.tolist(), strict=True))
+        wanted = by_hand[above] * (1 - share) + by_hand[below] * share
+        assert value == pytest.approx(wanted, abs=ROUNDING), rank
+
+
+@pytest.mark.parametrize("text", ["batch(20)", "batch(20, 13, 14)", "batch(4)"])
+def test_a_batch_is_a_period_with_fewer_parameters(text):
+    """Whatever batch(N) can follow, periodic(N) can."""
+    ranks = upto(90)
+    batch = curve(f"loglog + {text}").basis(ranks)
+    period = curve(f"loglog + periodic({text[6:].split(',')[0].rstrip(')')})").basis(ranks)
+    assert np.linalg.matrix_rank(np.concatenate([period, batch], axis=1)) == period.shape[1]
+    assert batch.shape[1] <= period.shape[1]
+
+
 def test_grid_by_hand():
     """Four columns: ranks 1 to 4 are the first row; the row part is log-log in the row."""
     basis = curve("grid(4)").basis(upto(12))
@@ -169,7 +222,16 @@ def test_grid_by_hand():
 @pytest.mark.parametrize("last", [12, 37, 120, 500])
 @pytest.mark.parametrize("first", [1, 2, 7])
 @pytest.mark.parametrize(
-    "text", ["loglog", "loglog(1, 10) + periodic(2)", "loglog + periodic(5)", "grid(2)", "grid(4)"]
+    "text",
+    [
+        "loglog",
+        "loglog(1, 10) + periodic(2)",
+        "loglog + periodic(5)",
+        "loglog + batch(6)",
+        "loglog + batch(12, 9)",
+        "grid(2)",
+        "grid(4)",
+    ],
 )
 def test_columns_are_independent_and_span_the_constant(text, first, last):
     ranks = upto(last, first)
@@ -193,6 +255,8 @@ def test_a_period_of_forty_over_five_hundred_ranks():
 def test_more_freedom_than_ranks():
     with pytest.raises(BadOption, match=r"more freedom than 30 ranks \(1 to 30\) can tell apart"):
         curve("loglog + periodic(40)").basis(upto(30))
+    with pytest.raises(BadOption, match=r"more freedom than 25 ranks \(1 to 25\) can tell apart"):
+        curve("loglog + batch(40)").basis(upto(25))  # no rank between places 30 and 40
     with pytest.raises(BadOption, match=r"grid\(10\) needs at least two rows"):
         curve("grid(10)").basis(upto(10))
 
@@ -201,6 +265,26 @@ def test_a_curve_made_of_parts_reads_as_its_text():
     made = Curve((Part("loglog", (1, 2, 5)), Part("periodic", (40,))))
     assert str(made) == "loglog(1, 2, 5) + periodic(40)"
     assert curve(str(made)) == made
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["loglog(1, 8, 40)", "loglog + periodic(8)", "loglog + batch(8)", "loglog + batch(8, 6)"],
+)
+def test_a_curve_goes_on_beyond_its_ranks_as_it_was(text):
+    """The last stretch as it is, and batch after batch."""
+    settled = curve(text).at(upto(40))
+    phi = np.random.default_rng(1).normal(size=settled.basis(upto(40)).shape[1])
+    inside, beyond = settled.basis(upto(40)) @ phi, settled.beyond(upto(72, 41)) @ phi
+    main = settled.parts[0].numbers
+    level = np.interp(np.log(upto(40)), np.log(main), phi[: len(main)])
+    slope = (level[-1] - phi[len(main) - 2]) / np.log(main[-1] / main[-2])
+    detail = inside - level
+    np.testing.assert_allclose(
+        beyond,
+        level[-1] + slope * np.log(upto(72, 41) / 40) + np.tile(detail[32:], 4),
+        atol=1e-9,  # logarithms and their differences
+    )
 
 
 # A curve is an extension point

@@ -3,9 +3,7 @@
 import pytest
 from support.worlds import listed
 
-from rankdrift.core.errors import (
-    NotIdentified,
-)
+from rankdrift.core.errors import NotIdentified, RankdriftError
 from rankdrift.estimation import estimate
 
 DOWN, UP = ((1, 1), (2, 0)), ((1, 0), (2, 1))
@@ -48,3 +46,10 @@ def test_knots_where_nothing_was_compared():
     with pytest.raises(NotIdentified, match=r"say nothing of the curve .* around ranks .*knots"):
         estimate(counts, curve="loglog")
     assert estimate(counts, curve="loglog(1, 2, 60)").values[-1] == pytest.approx(7 / 8)
+
+
+def test_a_curvature_without_inverse_is_no_crash():
+    """Two pairs, three knots: the last step has a curvature that only just has a factor."""
+    counts = listed([(((5, True), (6, True)), 51), (((1, True), (3, True), (3, True)), 59)])
+    with pytest.raises(RankdriftError, match="say nothing of the curve"):
+        estimate(counts, curve="loglog")

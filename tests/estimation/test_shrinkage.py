@@ -5,8 +5,7 @@ import pytest
 from support.worlds import power, simulate
 
 from rankdrift.estimation import estimate
-from rankdrift.estimation.hotelling import anchors
-from rankdrift.estimation.shrinkage import SIZES, USUAL, chances, variance_between
+from rankdrift.estimation.shrinkage import SIZES, USUAL, anchors, chances, variance_between
 
 SAME = {name: power(0.6) for name in ("app", "tv", "web")}
 
@@ -14,8 +13,7 @@ SAME = {name: power(0.6) for name in ("app", "tv", "web")}
 KNOTS = "loglog(1, 5, 30)"
 
 
-# What is left of own less pool when it is not quite a covariance, because both are estimates.
-NEAREST = 0.05
+ROUNDING = 1e-9
 
 
 def restricted(values, variances):
@@ -106,7 +104,7 @@ def test_leaning_by_hand():
         wanted = chance @ np.array(curves)
         np.testing.assert_allclose(leaning.log_p[1:], wanted)
         variance = chance @ (np.array(variances) + (np.array(curves) - wanted) ** 2)
-        np.testing.assert_allclose(leaning.std_error[1:] ** 2, variance, rtol=NEAREST)
+        np.testing.assert_allclose(leaning.std_error[1:] ** 2, variance, rtol=ROUNDING)
 
 
 def test_the_variance_between_segments_is_found_whatever_the_noise():

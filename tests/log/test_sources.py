@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from rankdrift.core.errors import BadLog, BadOption
+from rankdrift.log.log import read_log
 from rankdrift.log.sources import Files, Frame, Table, find
 
 
@@ -19,6 +20,15 @@ def folder(tmp_path):
 
 def names(files):
     return list(files.names.values())
+
+
+@pytest.mark.parametrize("path", ["https://localhost:1/x.parquet", "s3://b/x.csv", "hf://d/x.json"])
+def test_nothing_is_fetched_to_read_what_is_elsewhere(path, tmp_path, monkeypatch):
+    """Where no extension is installed, none is; the message says what to do."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(BadLog, match=r"fetches no program by itself\. Copy the files"):
+        read_log(path)
+    assert not list(tmp_path.rglob("*.duckdb_extension*"))
 
 
 def test_a_folder_is_its_log_files_in_order_without_hidden_ones(folder):

@@ -21,7 +21,7 @@ from rankdrift.methods.method import Estimate, Kind
 from rankdrift.report.terminal.methods import methods_report
 
 AGREE, DIFFER, UNSURE = Agreement
-METHODS_HERE = ["loglog", "direct", "all-pairs", "ctr", "experiment", "em-pairs"]
+METHODS_HERE = ["loglog", "direct", "ratio", "all-pairs", "ctr", "experiment", "em-pairs"]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def distance(found, first, second):
 
 def test_every_method_and_every_two(found):
     assert list(found.curves) == METHODS_HERE
-    assert len(found.distances) == 15
+    assert len(found.distances) == 21
     assert not found.left_out
     table = found.table()
     assert table["rank"] == list(range(1, 11))
@@ -52,6 +52,8 @@ def test_every_method_and_every_two(found):
 
 def test_curves_of_the_same_assumption_agree_and_click_rates_do_not(found):
     assert distance(found, "direct", "all-pairs").verdict == AGREE
+    assert distance(found, "direct", "ratio").verdict != DIFFER
+    assert distance(found, "ratio", "ctr").verdict == DIFFER
     steep = distance(found, "direct", "ctr")
     assert (steep.verdict, steep.mean_percent > 0) == (DIFFER, True)
     assert "better results are shown higher" in steep.meaning
@@ -185,7 +187,7 @@ def shown(found, width):
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_the_text_of_many_methods_is_cut_nowhere(found, width):
     names = [*METHODS_HERE, "adjacent-chain", "loglog + periodic(40)"]
-    curves = {**found.curves, **dict.fromkeys(names[6:], found.curves["direct"])}
+    curves = {**found.curves, **dict.fromkeys(names[-2:], found.curves["direct"])}
     estimates = [Estimate(name, Kind.DRIFT, curve) for name, curve in curves.items()]
     distances = tuple(measure(a, b, 0.95) for a in estimates for b in estimates[:3] if a is not b)
     text = shown(replace(found, curves=curves, distances=distances), width)
@@ -193,7 +195,7 @@ def test_the_text_of_many_methods_is_cut_nowhere(found, width):
     assert "…" not in text and all(len(line.rstrip()) <= width for line in text.splitlines())
     headers = [line for line in tables.splitlines() if line.startswith("rank ")]
     assert re.split(r" {2,}", "   ".join(h.removeprefix("rank").strip() for h in headers)) == names
-    assert len(headers) == {60: 3, 80: 3, 200: 1}[width]
+    assert len(headers) == {60: 4, 80: 3, 200: 1}[width]
     low, high = (bound[4] for bound in found.curves["direct"].interval(0.95))
     value = f"{found.curves['direct'].values[4]:.3f} {low:.2f}–{high:.2f}"
     assert tables.count(value) == 3  # of direct, and of those that stand for it

@@ -1,7 +1,6 @@
 """Each rival finds the truth where what it assumes holds, and misses it where it does not."""
 
 from functools import cache
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from rankdrift.methods.experiments import experiment, swaps
 from rankdrift.methods.intervention_harvesting import adjacent_chain, all_pairs, pivot_one
 from rankdrift.methods.interventions import find_interventions
 from rankdrift.methods.tallies import clicked_pairs, tally
-from rankdrift.methods.two_ranks import ratio
+from rankdrift.methods.two_ranks import ratios
 from rankdrift.ranking.matrix_reading import read_matrix
 
 # Nine ranks, each by itself: a curve that is right is this far off once in 500 times.
@@ -70,19 +69,16 @@ def by_pivot(seed):
 
 
 def by_ratios(seed):
-    """Appendix C for each rank and the third, side by side as a curve is."""
-    truth = simulate(8_000, 6, seed, curve=power(0.6), shown=(2, 5), level=0.5)
-    found = {rank: ratio(truth.counts, rank, 3) for rank in (1, 2, 4, 5, 6)}
-    found[3] = SimpleNamespace(value=1.0, low=1.0, high=1.0, std_error=0.0)
-    value, low, high, std_error = (
-        np.array([getattr(found[rank], name) for rank in range(1, 7)])
-        for name in ("value", "low", "high", "std_error")
-    )
-    curve = SimpleNamespace(
-        ranks=np.arange(1, 7), reference=3, supported=np.ones(6, bool), gaps={},
-        log_p=np.log(value), std_error=std_error, interval=lambda level: (low, high),
-    )  # fmt: skip
-    return curve, truth
+    """Appendix C: pairs in common with the third rank are many."""
+    near = simulate(8_000, 6, seed, curve=power(0.6), shown=(2, 5), level=0.5)
+    return ratios(near.counts, reference=3), near
+
+
+def by_chains(seed):
+    """The last ranks have hardly any pairs in common with the third; some pairs are shown so often
+    that they are not listed."""
+    wide = simulate(8_000, 15, seed, curve=power(0.6), shown=(2, 10), level=0.4)
+    return ratios(wide.counts, reference=3), wide
 
 
 def by_swaps(seed):
@@ -104,6 +100,7 @@ CASES = {
     ),
     "regression EM": (by_regression_em, 5),
     "ratio": (by_ratios, 16),
+    "ratio by way of others": (by_chains, 16),
     "CTR": (by_click_rates, 8),
     "experiment": (by_experiment, 8),
     "swaps": (by_swaps, 8),

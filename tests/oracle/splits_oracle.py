@@ -207,9 +207,11 @@ def _add_rankers(sums, pairs, buckets):
         if len(hats) < 2:
             continue
         bucket = bucket_of(queries, buckets)
+        deep = sum(i * hats[row["ranker"]][i] for row in known for i in range(7))
+        usual = rounded(Fraction(3 * deep, len(known) * FINE))
         for i in range(7):
             mean = Fraction(sum(hats[row["ranker"]][i] for row in known), len(known))
             for row in known:
                 if row["click"]:
                     weight = rounded(hats[row["ranker"]][i] - mean) * (UNIT // FINE)
-                    sums[segment, "ranker", i, bucket, row["rank"], 0][0] += weight
+                    sums[segment, "ranker", i, bucket, row["rank"], usual][0] += weight

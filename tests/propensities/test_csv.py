@@ -18,6 +18,20 @@ ROUNDING = 1e-14
 # CSV holds the table
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\uff1d1", "\\=1", "a=1", '=HYPERLINK("x","y")'],
+)
+def test_no_segment_is_a_formula_and_all_read_back(name, tmp_path):
+    """Spreadsheets work out what begins like a formula."""
+    p = hand(segment_columns=("device",), by_segment={(name,): hand(), (f"{name}/{name}",): hand()})
+    p.save(tmp_path / "p.csv")
+    with (tmp_path / "p.csv").open(newline="") as file:
+        cells = [row["segment"] for row in csv.DictReader(file)]
+    assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\uff1d")) for cell in cells)
+    assert list(Propensities.load(tmp_path / "p.csv").by_segment) == [(name,), (f"{name}/{name}",)]
+
+
 def test_csv_is_the_table(tmp_path):
     by_device().save(tmp_path / "p.csv", level=0.9)
     with (tmp_path / "p.csv").open(newline="") as file:

@@ -1,6 +1,10 @@
 """What a click is worth, and that the libraries' trees follow from exactly that."""
 
+import errno
 import json
+import os
+import re
+from pathlib import Path
 
 import lightgbm
 import numpy as np
@@ -11,8 +15,8 @@ from support.clicklogs import curve, frame, matrix, power
 from support.lambdas_by_hand import ideal, lambdas
 
 from rankdrift import read_log
-from rankdrift.core.errors import BadLog, BadOption, MissingExtra, NotIdentified
-from rankdrift.ranking import backends, training
+from rankdrift.core.errors import BadLog, BadOption, CannotWrite, MissingExtra, NotIdentified
+from rankdrift.ranking import backends, training, trying
 from rankdrift.ranking.backends import plain_names
 from rankdrift.ranking.gains import fingerprint, ideal_dcg, weigh
 from rankdrift.ranking.matrix import Matrix
@@ -217,6 +221,27 @@ def test_saved_models_load_here_and_in_their_library(backend, tmp_path):
         assert other.num_boosted_rounds() == 7
 
 
+def test_a_model_that_cannot_be_written_leaves_the_old_one_with_its_record(tmp_path, monkeypatch):
+    old, new = (
+        Ranker(name, "lightgbm", text, ())
+        for name, text in (("old", "tree\n1"), ("new", "tree\n2"))
+    )
+    path = tmp_path / "model.txt"
+    old.save(path)
+
+    def replace(source, target, of=os.replace):
+        if str(target) == str(path) and b"2" in Path(source).read_bytes():
+            raise OSError(errno.EACCES, "no", target)
+        of(source, target)
+
+    with monkeypatch.context() as patch, pytest.raises(CannotWrite, match="is unchanged"):
+        patch.setattr(os, "replace", replace)
+        new.save(path)
+    assert Ranker.load(path).text == old.text
+    new.save(path)
+    assert Ranker.load(path).text == new.text
+
+
 def test_the_same_seed_gives_the_same_model():
     rows = matrix(frame())
     one, two = (train(rows, trees=5, threads=1).text for _ in range(2))
@@ -385,6 +410,38 @@ def test_a_model_that_is_cut_short_does_not_end_the_process(tmp_path):
         path.write_text(damaged)
         with pytest.raises(BadOption, match="cut short or was changed"):
             Ranker.load(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("backend", "pattern", "new", "words"),
+    [
+        # The first node is then its own child, which LightGBM follows for ever.
+        ("lightgbm", r"\nleft_child=\d", "\nleft_child=0", "does not come to an end"),
+        ("xgboost", r'"left_children":\[1,', '"left_children":[0,', "xgboost cannot read"),
+    ],
+)
+def test_a_damaged_model_ends_another_process(backend, pattern, new, words, tmp_path, monkeypatch):
+    """Without a record there is no digest to know it by; with one the library never sees it."""
+    monkeypatch.setattr(trying, "SECONDS", 6.0 if words.startswith("does") else 60.0)
+    made = train(matrix(frame()), trees=2, threads=1, backend=backend)
+    text, changes = re.subn(pattern, new, made.text, count=1)
+    assert changes == 1
+    path = tmp_path / "m.txt"
+    path.write_text(text)
+    with pytest.raises(BadOption, match=words):
+        Ranker.load(path)
+    made.save(path)
+    path.write_text(text)
+    with pytest.raises(BadOption, match="belongs to another model"):
+        Ranker.load(path)
+
+
+def test_a_process_that_dies_is_told_of():
+    """LightGBM ends its process at a model without its last trees."""
+    text = train(matrix(frame()), trees=3, threads=1).text
+    with pytest.raises(BadOption, match=r"ends the process of LightGBM \(exit code -"):
+        trying.try_apart(backends.LIGHTGBM, text[: text.index("Tree=1")])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

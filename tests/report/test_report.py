@@ -30,6 +30,7 @@ from rankdrift.report.page.snippets import snippets
 from rankdrift.report.page.support import clicks_to_weigh, support_by_rank
 from rankdrift.report.results import gather
 
+FINE = {"name": "fit", "verdict": "good"}
 SECTIONS = {"curve", "checks", "support", "funnel", "methods", "rankers", "use", "provenance"}
 
 
@@ -41,11 +42,13 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
+        self.texts.append("" if ("class", "one") in attrs else " ")
         self.attributes += [(tag, *pair) for pair in attrs]
         self.skipping = tag in ("script", "style")
 
     def handle_endtag(self, tag):
         self.skipping = False
+        self.texts.append("" if tag == "span" else " ")
 
     def handle_data(self, data):
         if not self.skipping:
@@ -53,7 +56,7 @@ class Page(HTMLParser):
 
     @property
     def text(self):
-        return " ".join(" ".join(self.texts).split())
+        return " ".join("".join(self.texts).split())
 
     @property
     def ids(self):
@@ -119,7 +122,7 @@ def test_files_are_told_apart_by_what_they_hold(tmp_path):
         all_of.curve.save(tmp_path / f"curve.{ending}")
     plain = {
         "methods": all_of.methods.to_dict(), "truth": all_of.truth,
-        "diagnosis": {"verdict": "good", "checks": [{"name": "fit", "verdict": "good"}]},
+        "diagnosis": {"verdict": "good", "unseen": [], "checks": [FINE]},
     }  # fmt: skip
     for name, document in plain.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(document))

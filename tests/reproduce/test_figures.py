@@ -1,7 +1,9 @@
 """The paper's figures: drawn whole, with the numbers behind them."""
 
 import csv
+from dataclasses import replace
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from rankdrift.core.errors import NotConverged
 from rankdrift.methods import em_features
 from rankdrift.reproduce import paper_figures
 from rankdrift.reproduce.drawing import error_of, line_of, panel, save, true_line
-from rankdrift.simulate import pairs
+from rankdrift.simulate import market, pairs
 
 PNG = b"\x89PNG\r\n"
 # 6,000 pairs over 60 ranks: the root mean square error of log p is about 0.06 for loglog.
@@ -64,22 +66,33 @@ def test_two_panels_beside_each_other(world, tmp_path):
     assert {row["panel"] for row in read(paths[2])} == {"web", "mobile"}
 
 
-def test_em_learns_from_the_rows_that_the_others_count(monkeypatch):
+def test_em_learns_from_the_rows_that_the_others_count(tmp_path, monkeypatch):
     """An auction is more relevant the nearer its end, which no feature tells: with auctions EM
     would be too steep."""
+    paths = market(tmp_path, rows=20_000, days=2, queries=50, seed=1).paths
     read, said = [], []
 
-    def stop(matrix, **_):
-        read.append(matrix.source["read"]["where"])
+    def stop(matrix, **options):
+        assert options["tolerance"] == paper_figures.EM_TOLERANCE
+        read.append(len(matrix))
         raise NotConverged("Only looking.")
 
     monkeypatch.setattr(em_features, "regression_em", stop)
-    assert paper_figures._by_em(20_000, 1, said.append) == {}
-    assert len(read) == 2
-    for where in read:
-        assert paper_figures.SAME_QUERY_SAME_RELEVANCE in where
+    assert paper_figures._by_em(paths, said.append) == {}
+    files = ", ".join(f"'{path}'" for path in paths)
+    for rows, name in zip(read, ("web", "mobile"), strict=True):
+        kept = f"{paper_figures.SAME_QUERY_SAME_RELEVANCE} AND platform = '{name}' AND rank <= 200"
+        there = duckdb.sql(f"SELECT count(*) FROM read_parquet([{files}]) WHERE {kept}").fetchall()
+        assert rows == there[0][0] > 2_000
+        assert f"EM, {name}: {rows:,} results down to rank 200 with their features ..." in said
+        assert f"No EM curve for {name}: Only looking." in said
     assert "NOT auction" in paper_figures.SAME_QUERY_SAME_RELEVANCE
-    assert said[1:] == [f"No EM curve for {name}: Only looking." for name in ("web", "mobile")]
+
+
+def test_the_chart_says_how_much_em_has_seen(world):
+    curve = replace(estimate(world.counts), provenance={"rows": 12_345})
+    words = f"; EM: {curve.clicks.sum():,} clicks on 12,345 results"
+    assert (paper_figures._size_of(curve), paper_figures._size_of(None)) == (words, "")
 
 
 def test_the_simulation_figure(tmp_path, monkeypatch):

@@ -21,7 +21,7 @@ MARKS = {
     Verdict.GOOD: ("#009E73", "circle"),
     Verdict.CAUTION: ("#E69F00", "triangle-up"),
     Verdict.SERIOUS: ("#D55E00", "cross"),
-    Verdict.UNKNOWN: ("#777777", "square"),
+    Verdict.CANNOT_TELL: ("#777777", "square"),
 }
 
 
@@ -34,7 +34,7 @@ def checks_chart(found: Diagnosis) -> alt.LayerChart:
         rows.append(
             {
                 "check": printable(check.name),
-                "verdict": check.verdict,
+                "verdict": Verdict(check.verdict).value,
                 "words": check.words,
                 "advice": check.advice,
                 "p": 1.0 if p is None else max(float(p), LEAST_P),
@@ -60,10 +60,11 @@ def checks_chart(found: Diagnosis) -> alt.LayerChart:
     base = alt.Chart().encode(x=x, y=y)
     colour_of = alt.Scale(domain=verdicts, range=colours)
     shape_of = alt.Scale(domain=verdicts, range=shapes)
+    key = alt.Legend(orient="bottom")  # at the right are the smallest p-values
     layers: list[alt.Chart] = [
         base.mark_point(filled=True, size=110, opacity=1).encode(
-            color=alt.Color("verdict:N", scale=colour_of, title=None),
-            shape=alt.Shape("verdict:N", scale=shape_of, title=None),
+            color=alt.Color("verdict:N", scale=colour_of, title=None, legend=key),
+            shape=alt.Shape("verdict:N", scale=shape_of, title=None, legend=key),
             tooltip=[alt.Tooltip("words:N", title="Found"), alt.Tooltip("advice:N", title="Do")],
         ),
         base.mark_text(align="left", dx=9, fontSize=10).encode(text="told:N"),

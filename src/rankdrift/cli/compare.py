@@ -73,8 +73,8 @@ def compare(
     is left out, with the reason; exits with 1 if any is.
 
     \b
-        rankdrift compare 'logs/*.parquet' --methods loglog,all-pairs,ctr --max-rank 20
-        rankdrift compare 'logs/*.parquet' --methods loglog,em,experiment \\
+        rankdrift compare 'logs/*.parquet' --methods auto,all-pairs,ctr --max-rank 20
+        rankdrift compare 'logs/*.parquet' --methods auto,em,experiment \\
             --features 'f_*' --randomised is_random --chart curves.html
     """
     if chart:

@@ -1,6 +1,7 @@
 """rankdrift estimate and rankdrift diagnose"""
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from rankdrift.core.types import Clicks, Errors
     from rankdrift.counts.counts import Counts
 
-# As in core.types, which takes longer to load than a help; a test compares them.
+# As in core.types and ADJUSTMENTS, which take longer to load than a help; a test compares them.
+ADJUST = click.Choice(["score", "ranker"])
 CLICKS = click.Choice(["every", "single"])
 ERRORS = click.Choice(["buckets", "model", "bootstrap"])
 
@@ -37,13 +39,19 @@ class CurveOption(click.Option):
 @click.option(
     "-o", "--output", metavar="FILE", help="Where the propensities go: .csv, .parquet or .json."
 )
-@click.option("--curve", cls=CurveOption, default="loglog", show_default=True)
+@click.option("--curve", cls=CurveOption, default="auto", show_default=True)
 @click.option(
     "--clicks",
     type=CLICKS,
     default="every",
     show_default=True,
     help="Every click, or only pairs with a single one, as in the paper.",
+)
+@click.option(
+    "--shown-below",
+    type=int,
+    metavar="RANK",
+    help="Only pairs shown below it at least once: advised in the paper where clicks are many.",
 )
 @click.option("--reference", default=1, show_default=True, help="The rank whose propensity is 1.")
 @click.option(
@@ -59,6 +67,12 @@ class CurveOption(click.Option):
 @click.option(
     "--extrapolate-to", type=int, metavar="N", help="Draw the curve on to this rank, as thin."
 )
+@click.option(
+    "--adjust",
+    type=ADJUST,
+    help="Correct the curve for why docs moved: by the score in the log, or by the arms of an A/B "
+    "test of rankers. The plain curve is shown beside it.",
+)
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--simultaneous", is_flag=True, help="Intervals for the whole curve at once.")
 @log_options()
@@ -69,12 +83,14 @@ def estimate(
     output: str | None,
     curve: str,
     clicks: "Clicks",
+    shown_below: int | None,
     reference: int,
     errors: "Errors",
     samples: int,
     seed: int,
     by: str | None,
     extrapolate_to: int | None,
+    adjust: str | None,
     level: float,
     simultaneous: bool,
     **options: Any,
@@ -86,7 +102,9 @@ def estimate(
 
     \b
         rankdrift estimate counts.parquet -o propensities.csv
-        rankdrift estimate counts.parquet --by platform --curve auto -o propensities.json
+        rankdrift estimate counts.parquet --by platform -o propensities.json
+        rankdrift estimate counts.parquet --curve loglog
+        rankdrift estimate counts.parquet --adjust score -o propensities.json
     """
     if output:
         refuse_input(output, inputs, options["format"])
@@ -95,7 +113,12 @@ def estimate(
     from rankdrift.report.terminal.curve import curve_report
 
     counts = counts_of(screen, inputs, options)
-    found = estimate(
+    if shown_below is not None:
+        every, counts = counts, counts.restrict(shown_below=shown_below)
+        pairs = f"{counts.n_pairs:,} of {every.n_pairs:,} pairs"
+        screen.say(f"{pairs} are used: those known to have been shown below rank {shown_below}.")
+    estimated = partial(
+        estimate,
         counts,
         curve=curve,
         clicks=clicks,
@@ -106,13 +129,16 @@ def estimate(
         by=[name.strip() for name in by.split(",")] if by else None,
         extrapolate_to=extrapolate_to,
     )
+    found = estimated(adjust=adjust)
+    plain = estimated() if adjust else None
     if output:
         found.save(output, level, simultaneous)
-    screen.show(curve_report(found, level, simultaneous))
+    screen.show(curve_report(found, level, simultaneous, plain))
     screen.answer(
         {
             "file": output,
             "table": found.table(level, simultaneous),
+            "plain": plain.table(level, simultaneous) if plain else None,
             "level": level,
             "simultaneous": simultaneous,
             "gaps": {str(r): why for r, why in found.gaps.items()},
@@ -128,7 +154,7 @@ def estimate(
 
 @click.command(cls=Sections)
 @click.argument("inputs", nargs=-1, required=True, metavar="COUNTS_OR_LOG...")
-@click.option("--curve", default="loglog", show_default=True, help="As in estimate.")
+@click.option("--curve", default="auto", show_default=True, help="As in estimate.")
 @click.option("--reference", default=1, show_default=True, help="The rank whose propensity is 1.")
 @log_options()
 @talking
@@ -137,7 +163,8 @@ def diagnose(
 ) -> int:
     """Check whether the assumptions behind the estimate hold on this data, and what to do if not.
 
-    Each check gives a number, a verdict and advice. Exits with 1 if something serious fails.
+    The whole is good, caution, serious, or more than this log can tell; then come the checks, with
+    what they found and what to do. Exits with 1 if something serious was found.
 
     \b
         rankdrift diagnose counts.parquet

@@ -9,6 +9,7 @@ from rankdrift.cli.exits import Exit
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.core.artefacts import ResultKind
+from rankdrift.core.verdicts import Verdict
 
 
 @click.command()
@@ -31,7 +32,8 @@ def report(
     RESULTS are files that rankdrift wrote, or folders of them: counts (which are diagnosed, and
     estimated from if there are no propensities), propensities, the JSON of compare and evaluate,
     the truth of a simulation. The page needs neither a network nor anything else than a browser.
-    Names of files and of columns are shown in any case.
+    Names of files and of columns are shown in any case. Exits with 1, like diagnose, if something
+    serious was found.
 
     \b
         rankdrift report counts.parquet -o report.html
@@ -48,7 +50,7 @@ def report(
     screen.show(*(f"{kind:22} {name}" for name, kind in page.results.given))
     screen.say("", f"The report is in {output}. Open it in a browser.")
     screen.next(*_next(results, {kind: name for name, kind in page.results.given}))
-    return Exit.GOOD
+    return Exit.UNFIT if page.verdict == Verdict.SERIOUS else Exit.GOOD
 
 
 def _next(results: tuple[str, ...], given: dict[ResultKind, str]) -> list[str]:

@@ -1,7 +1,6 @@
 """A run of the command line, from its words to its exit code, whatever happens on the way."""
 
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -9,6 +8,7 @@ from typing import NoReturn
 
 import click
 
+from rankdrift.cli import stopping
 from rankdrift.cli.exits import Exit
 from rankdrift.cli.screen import join, write, write_what_it_can
 from rankdrift.cli.verbs import rankdrift
@@ -16,7 +16,7 @@ from rankdrift.core.errors import RankdriftError
 from rankdrift.core.words import printable
 
 
-def main(args: Sequence[str] | None = None) -> NoReturn:
+def run_and_exit(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
     write_what_it_can()
     # Threads of LightGBM and XGBoost that wait for each other would keep the processor busy, and
@@ -25,35 +25,48 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     # Matrices here are small: sharing them out among threads takes longer than the work itself, and
     # on busy processors 30 times as long.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    code = run(args)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to stop but the tidying up
-    sys.exit(code)
+    code: int = Exit.STOPPED
+    try:
+        stopping.begin()
+        code = run(args)
+    except KeyboardInterrupt:  # between the lines
+        code = _stopped(_words(args))
+    stopping.end(code)
 
 
 def run(args: Sequence[str] | None = None) -> int:
     """Run the command line, and give back its exit code."""
-    words = list(sys.argv[1:] if args is None else args)
+    words = _words(args)
     try:
         code = rankdrift.main(words, prog_name="rankdrift", standalone_mode=False)
         return int(code or Exit.GOOD)
-    except click.ClickException as error:
-        return _refuse(error, words)
-    except RankdriftError as error:
-        if _interrupted(error):
+    except Exception as error:
+        if stopping.asked() or _interrupted(error):
             return _stopped(words)
-        return _fail(printable(str(error)), words)
-    except (click.Abort, KeyboardInterrupt):
+        return _ended_by(error, words)
+    except KeyboardInterrupt:
         return _stopped(words)
     except SystemExit:
-        return Exit.GOOD  # click's way to go when the reader of its help has gone
-    except OSError as error:
+        # Click's way to go when the reader of its help has gone.
+        return _stopped(words) if stopping.asked() else Exit.GOOD
+
+
+def _words(args: Sequence[str] | None) -> list[str]:
+    return list(sys.argv[1:] if args is None else args)
+
+
+def _ended_by(error: Exception, words: list[str]) -> int:
+    """Say what is wrong; the exit code that goes with it."""
+    if isinstance(error, click.ClickException):
+        return _refuse(error, words)
+    if isinstance(error, RankdriftError | OSError):
         return _fail(printable(str(error)), words)
-    except Exception as error:
-        if _interrupted(error):
-            return _stopped(words)
-        traceback.print_exc()
-        write(sys.stderr, f"Error: {_DEFECT}\n\nNext: rankdrift --version\n")
-        return Exit.BROKEN
+    short = _shortage(error)
+    if short:
+        return _fail(printable(short), words)
+    traceback.print_exception(error)
+    write(sys.stderr, f"Error: {_DEFECT}\n\nNext: rankdrift --version\n")
+    return Exit.BROKEN
 
 
 _DEFECT = (
@@ -98,6 +111,7 @@ def _quiet(words: list[str]) -> bool:
 
 def _stopped(words: list[str]) -> int:
     """Say in what state things are, and how to go on."""
+    stopping.settle()
     write(sys.stderr, "Stopped.\n")
     if not _quiet(words):
         by_day = words[:1] == ["harvest"] and ("--by=day" in words or {"--by", "day"} <= {*words})
@@ -119,9 +133,22 @@ def _shorter(words: list[str]) -> list[str]:
     return [*words[:first], *pattern, *(word for word in words[first:] if word not in files)]
 
 
+def _shortage(error: Exception) -> str | None:
+    """What there was too little of, if that is what the error is about."""
+    if isinstance(error, MemoryError):
+        return "Not enough memory to go on. Use fewer days, or a machine with more."
+    if "duckdb" not in sys.modules:
+        return None
+    from rankdrift.core.database import shortage
+
+    return shortage(error)
+
+
 def _interrupted(error: BaseException | None) -> bool:
-    """DuckDB has words of its own for Ctrl-C."""
+    """DuckDB has words of its own for Ctrl-C, and click has too."""
     while error is not None:
+        if isinstance(error, click.Abort | KeyboardInterrupt):
+            return True
         if type(error).__name__ == "InterruptException" or str(error) == "Query interrupted":
             return True
         error = error.__cause__ or error.__context__

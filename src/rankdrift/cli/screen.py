@@ -16,6 +16,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from rankdrift.core.artefacts import REPORTED, kind_of_json
+from rankdrift.core.digests import sealed
 from rankdrift.core.errors import Remark
 from rankdrift.core.words import printable
 
@@ -62,9 +64,14 @@ class Screen:
             write(sys.stdout, text + "\n")
 
     def answer(self, document: dict[str, Any]) -> None:
-        """Print the result for programs, one JSON document, if that was asked for."""
-        if self.json:
-            write(sys.stdout, json.dumps(document, indent=2, allow_nan=False) + "\n")
+        """Print the result for programs, one JSON document, if that was asked for; what `report`
+        reads again has its digest."""
+        if not self.json:
+            return
+        text = json.dumps(document, indent=2, allow_nan=False)
+        if kind_of_json(document) in REPORTED:
+            text = json.dumps(sealed(json.loads(text)), indent=2)
+        write(sys.stdout, text + "\n")
 
     @property
     def lively(self) -> bool:

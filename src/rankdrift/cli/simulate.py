@@ -1,4 +1,4 @@
-"""rankdrift simulate pairs, market and like"""
+"""rankdrift simulate market, pairs, world and like"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +27,7 @@ def simulate() -> None:
     \b
         rankdrift simulate market -o market/            a log that looks like a real one
         rankdrift simulate pairs -o counts.parquet      the paper's simulation
+        rankdrift simulate world price-cuts -o logs/    a log in which something goes wrong
         rankdrift simulate like counts.parquet          could my data recover its curve?
 
     Each takes --json and --quiet.
@@ -210,6 +211,85 @@ def pairs(
         follow = ["rankdrift", "estimate", output]
     screen.answer({"file": output, "pairs": n, "truth": (p / p[0]).tolist(), **options})
     screen.next(*follow)
+    return Exit.GOOD
+
+
+class WorldsCommand(click.Command):
+    """Its help lists the worlds that there are when it is asked for."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the names of all worlds, and what goes on in them."""
+        from rankdrift.simulate.worlds import WORLDS
+
+        for title, valid in (("Assumptions hold", True), ("Assumptions are broken", False)):
+            with formatter.section(title):
+                formatter.write_dl([(k.name, k.sentence) for k in WORLDS if k.valid == valid])
+
+
+@simulate.command(cls=WorldsCommand)
+@click.argument("name", metavar="WORLD")
+@click.option(
+    "-o",
+    "--output",
+    default="world",
+    show_default=True,
+    metavar="FOLDER",
+    help="Where the files go.",
+)
+@click.option("--pairs", default=35_000, show_default=True, metavar="N", help="Usable ones.")
+@click.option(
+    "--strength",
+    default=1.0,
+    show_default=True,
+    metavar="N",
+    help="Of what goes wrong: 0 is nothing, 2 is twice as much.",
+)
+@click.option("--ranks", default=40, show_default=True, metavar="N", help="Results of a search.")
+@click.option("--days", type=int, metavar="N", help="A file each.  [default: as the world has]")
+@click.option(
+    "--queries", type=int, metavar="N", help="To be searched for.  [default: as pairs need]"
+)
+@click.option(
+    "--columns",
+    default="score,ranker,user,outcome",
+    show_default=True,
+    metavar="NAME,…",
+    help="Logged besides the usual ones; also platform.",
+)
+@seeded
+@talking
+def world(screen: Screen, name: str, output: str, columns: str, **options: Any) -> int:
+    """Make up a log in which the method's assumptions hold, or one of them is broken.
+
+    One Parquet file a day, and truth.json with the true propensities.
+
+    \b
+        rankdrift simulate world valid -o logs/
+        rankdrift simulate world price-cuts -o logs/ --pairs 5000 --strength 2
+    """
+    check_file(str(Path(output) / TRUTH))
+    from rankdrift.simulate import world
+
+    made = world(name, columns=[word for word in columns.split(",") if word], **options)
+    paths = made.write(output)
+    screen.text(f"{made.rows:,} results shown, {made.clicks:,} of them clicked, in {output}")
+    screen.answer(
+        {
+            "world": made.name,
+            "sentence": made.sentence,
+            "valid": made.valid,
+            "harmful": made.harmful,
+            "folder": output,
+            "files": [str(path) for path in paths],
+            "truth": str(Path(output) / TRUTH),
+            "rows": made.rows,
+            "clicks": made.clicks,
+            "options": dict(made.options),
+        }
+    )
+    screen.say("", made.sentence, f"The truth is in {Path(output) / TRUTH}.")
+    files = str(Path(output) / "*.parquet")
+    screen.next("rankdrift", "harvest", files, "--time", "time", "-o", "counts.parquet")
     return Exit.GOOD
 
 

@@ -51,6 +51,10 @@ _KEYS: tuple[tuple[ResultKind, tuple[str, ...]], ...] = (
 )
 
 
+REPORTED = (ResultKind.METHODS, ResultKind.RANKERS, ResultKind.DIAGNOSIS)
+"""Kinds that verbs print as JSON and `report` reads."""
+
+
 def kind_of_json(document: object) -> ResultKind | None:
     """The kind of result that a document is, by its keys; None if it is none that we know."""
     if not isinstance(document, Mapping):

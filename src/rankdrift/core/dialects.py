@@ -20,6 +20,7 @@ class Dialect:
     backslashes: bool  # does a backslash inside a string literal escape?
     distributed: bool  # are rows spread over machines, so that moving them costs most?
     text: str
+    trim: str  # a text without blanks around it, those of all scripts included
     integer: str  # a whole number, or NULL where it is none
     number: str  # a double, or NULL where it is none
     double: str  # the type itself
@@ -76,12 +77,16 @@ class Dialect:
         return ", ".join(map(self.literal, values))
 
 
+# The blanks that DuckDB's trim takes away; Spark's by itself takes the first alone.
+_BLANKS = " \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"
+
 DUCKDB = Dialect(
     name="duckdb",
     quotes='"',
     backslashes=False,
     distributed=False,
     text="CAST({} AS VARCHAR)",
+    trim="trim({})",
     integer="TRY_CAST({} AS BIGINT)",
     number="TRY_CAST({} AS DOUBLE)",
     double="DOUBLE",
@@ -125,6 +130,7 @@ SPARK = Dialect(
     backslashes=True,
     distributed=True,
     text="CAST({} AS STRING)",
+    trim=f"trim(BOTH '{_BLANKS}' FROM {{}})",
     integer="try_cast({} AS BIGINT)",
     number="try_cast({} AS DOUBLE)",
     double="DOUBLE",
@@ -171,6 +177,7 @@ BIGQUERY = Dialect(
     backslashes=True,
     distributed=True,
     text="CAST({} AS STRING)",
+    trim="trim({})",
     integer="SAFE_CAST({} AS INT64)",
     number="SAFE_CAST({} AS FLOAT64)",
     double="FLOAT64",
@@ -211,6 +218,7 @@ SNOWFLAKE = Dialect(
     backslashes=True,
     distributed=True,
     text="CAST({} AS VARCHAR)",
+    trim="trim({})",
     integer="TRY_TO_NUMBER(CAST({} AS VARCHAR))",
     number="TRY_TO_DOUBLE(CAST({} AS VARCHAR))",
     double="DOUBLE",
@@ -248,6 +256,7 @@ TRINO = Dialect(
     backslashes=False,
     distributed=True,
     text="CAST({} AS VARCHAR)",
+    trim="trim({})",
     integer="TRY_CAST({} AS BIGINT)",
     number="TRY_CAST({} AS DOUBLE)",
     double="DOUBLE",

@@ -1,4 +1,5 @@
-"""Files appear whole or not at all: written under another name, then renamed."""
+"""Files appear whole or not at all, and those of one result together: written under another name,
+then renamed."""
 
 from __future__ import annotations
 
@@ -12,9 +13,16 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 
 from rankdrift.core.errors import CannotWrite
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 _PART = re.compile(r"\.rankdrift-(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-[0-9a-f]{8}\.part")
 _ABANDONED = 24 * 3600.0  # seconds; no run writes one file for a day
@@ -38,9 +46,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path to write to; it takes the place of `path` when the block ends well.
 
     On any exception the file that was there before is still there, whole, and nothing else is.
+    Inside `together` it takes the place when that block ends.
     """
     target = Path(os.path.realpath(path))
-    part = target.parent / f".rankdrift-{_host()}-{os.getpid()}-{secrets.token_hex(4)}.part"
+    part, batch = _beside(target), _batch.get()
+    waiting = False
     try:
         if target.is_dir():
             raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -51,15 +61,106 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         if target.exists():
             shutil.copymode(target, part)
         _sync(part)
-        os.replace(part, target)
-        _sync_directory(target.parent)
+        if batch is None:
+            os.replace(part, target)
+            _sync_directory(target.parent)
+        else:
+            batch.append(_Written(path, part, target))
+            waiting = True
     except OSError as error:
         if error.filename is not None and not _ours(Path(os.fsdecode(error.filename)), part):
             raise  # about another file, such as one being read inside the block
         raise cannot_write(path, error) from error
     finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
+        if not waiting:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A file that waits to be renamed: as it was asked for, as it is called, as it will be."""
+
+    path: str | os.PathLike[str]
+    part: Path
+    target: Path
+
+
+_batch: ContextVar[list[_Written] | None] = ContextVar("batch", default=None)
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """The files of one result: those written inside change when the block ends well, all of them,
+    or none of them does."""
+    if _batch.get() is not None:  # part of a larger result
+        yield
+        return
+    written: list[_Written] = []
+    token = _batch.set(written)
+    try:
+        yield
+        with _alone_in(written[0].target.parent if written else None):
+            _put_in_place(written)
+    finally:
+        _batch.reset(token)
+        for each in written:
+            with suppress(OSError):
+                each.part.unlink(missing_ok=True)
+
+
+def _put_in_place(written: list[_Written]) -> None:
+    before: list[tuple[Path, Path | None]] = []  # each target, and what it was, under another name
+    try:
+        for each in written:
+            kept = _beside(each.target) if each.target.exists() else None
+            before.append((each.target, kept))
+            try:
+                if kept:
+                    _keep(each.target, kept)
+                os.replace(each.part, each.target)
+            except OSError as error:
+                raise cannot_write(each.path, error) from error
+        for folder in {each.target.parent for each in written}:
+            _sync_directory(folder)
+    except BaseException:
+        for target, kept in reversed(before):
+            if kept is None:
+                target.unlink(missing_ok=True)
+            elif kept.exists():
+                os.replace(kept, target)
+        raise
+    finally:
+        for _, kept in before:
+            if kept:
+                with suppress(OSError):
+                    kept.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone_in(folder: Path | None) -> Iterator[None]:
+    """Wait for others that rename several files there, where the system can tell."""
+    if fcntl is None or folder is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _keep(target: Path, kept: Path) -> None:
+    try:
+        os.link(target, kept)
+    except OSError:  # a file system without links
+        shutil.copy2(target, kept)
+
+
+def _beside(target: Path) -> Path:
+    return target.parent / f".rankdrift-{_host()}-{os.getpid()}-{secrets.token_hex(4)}.part"
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -100,11 +201,11 @@ def _abandoned(path: Path) -> bool:
         return False
     if time.time() - path.stat().st_mtime > _ABANDONED:
         return True
-    return match["host"] == _host() and not is_alive(int(match["pid"]))
+    return match["host"] == _host() and not _is_alive(int(match["pid"]))
 
 
-def is_alive(pid: int) -> bool:
-    """Whether a process of this id runs here; True where that cannot be asked."""
+def _is_alive(pid: int) -> bool:
+    """Whether a process of this number runs here; True where that cannot be asked."""
     if os.name == "nt":  # os.kill would end the process there
         return True
     try:
@@ -117,7 +218,11 @@ def is_alive(pid: int) -> bool:
 
 
 def _host() -> str:
-    return f"{zlib.crc32(platform.node().encode()):08x}"
+    """Where numbers of processes mean the same: a machine, and a container on it."""
+    space = ""
+    with suppress(OSError):
+        space = os.readlink("/proc/self/ns/pid")
+    return f"{zlib.crc32(f'{platform.node()} {space}'.encode()):08x}"
 
 
 def _sync(path: Path) -> None:

@@ -2,6 +2,7 @@
 compared with text they are their value."""
 
 from enum import StrEnum
+from typing import Any
 
 
 class Verdict(StrEnum):
@@ -10,7 +11,12 @@ class Verdict(StrEnum):
     GOOD = "good"
     CAUTION = "caution"
     SERIOUS = "serious"
-    UNKNOWN = "unknown"
+    CANNOT_TELL = "cannot tell"
+
+    @classmethod
+    def _missing_(cls, value: Any) -> "Verdict | None":
+        """Files until 0.1.0 say "unknown"."""
+        return cls.CANNOT_TELL if value == "unknown" else None
 
 
 class Fitness(StrEnum):

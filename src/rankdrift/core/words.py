@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rankdrift.core.types import Segment
 
 _JOINERS = "\u200c\u200d"  # ordinary in Persian and Hindi words, though they have no shape
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
@@ -21,6 +22,12 @@ def printable(text: str) -> str:
 
 def _harmless(c: str) -> bool:
     return c in _JOINERS or unicodedata.category(c) not in _HIDDEN
+
+
+def cell(text: str) -> str:
+    """A text as a cell of a table that people open in spreadsheets: with a backslash before what
+    would make a formula of it. Names come from logs, and a formula may send the sheet elsewhere."""
+    return f"\\{text}" if text.startswith(_FORMULAS) else text
 
 
 def percent(value: float | None) -> str:

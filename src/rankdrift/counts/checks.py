@@ -173,7 +173,7 @@ def _split_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
     low, high = np.where(ranker, 1, 0), np.where(ranker, counts.max_rank, deepest)
     words = f"a block of ranks outside 0 to {deepest}"
     yield _outside(table.clicked, low, high), f"{words}, or of ranker {_rank_words(counts)}"
-    yield _outside(table.other, 0, np.where(ranker, 0, deepest)), f"{words}, or of ranker not 0"
+    yield _outside(table.other, 0, np.where(ranker, 18, deepest)), f"{words}, or of ranker above 18"
     yield (table.weight < 0) & ~ranker | (table.value < 0), "a negative weight or value"
 
 

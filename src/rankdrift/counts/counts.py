@@ -190,6 +190,7 @@ class Counts:
         *,
         strict: bool = False,
         max_rank: int | None = None,
+        shown_below: int | None = None,
         segments: Iterable[Segment | str | None] | None = None,
         max_shown: int | None = None,
         buckets: int | None = None,
@@ -197,7 +198,8 @@ class Counts:
         """Fewer or coarser counts: what a harvest with these options would have listed.
 
         The funnel stays that of the log. Of pairs kept as `rank_pairs`, `max_rank` drops the cells
-        of deeper ranks, even if that leaves one rank of a pair, and `strict` drops all.
+        of deeper ranks, even if that leaves one rank of a pair, and `strict` and `shown_below` drop
+        all, the latter with a remark that says how many.
 
         Parameters
         ----------
@@ -206,6 +208,9 @@ class Counts:
         max_rank
             Appearances deeper than this are dropped, then pairs left with no click or one
             rank.
+        shown_below
+            Only pairs shown at least once deeper than this rank: what the paper advises for
+            `clicks="single"` where the top ranks are clicked often (Appendix B).
         segments
             Only these, each a tuple of values, or the value if there is one segment column.
         max_shown, buckets
@@ -220,6 +225,7 @@ class Counts:
             self,
             strict=strict,
             max_rank=max_rank,
+            shown_below=shown_below,
             segments=segments,
             max_shown=max_shown,
             buckets=buckets,

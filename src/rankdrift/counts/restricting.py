@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.core.errors import BadOption, did_you_mean
+from rankdrift.core.errors import BadOption, Remark, did_you_mean
 from rankdrift.core.rank_blocks import HALF_OCTAVES, half_octave_of
+from rankdrift.core.words import many
 from rankdrift.counts.tables import (
     SPLITS,
     Overflow,
@@ -36,6 +38,7 @@ def restrict(
     *,
     strict: bool,
     max_rank: int | None,
+    shown_below: int | None,
     segments: Iterable[Segment | str | None] | None,
     max_shown: int | None,
     buckets: int | None,
@@ -46,6 +49,11 @@ def restrict(
     buckets = _at_most("buckets", buckets, counts.buckets, 1)
     if buckets & (buckets - 1):
         raise BadOption(f"buckets is {buckets}. Use a power of two.")
+    if shown_below is not None and not 1 <= shown_below < max_rank:
+        raise BadOption(
+            f"shown_below is {shown_below:,}, but a pair can be shown below ranks 1 to "
+            f"{max_rank - 1:,} only: these counts end at rank {max_rank:,}."
+        )
     tables, done = counts.tables, dict[str, Any]()
     if segments is not None:
         wanted = _find_segments(counts, segments)
@@ -58,6 +66,11 @@ def restrict(
         two = (tables["pairs"].appearances == 2) & (tables["pairs"].clicks == 1)
         tables |= listed_only(tables["pairs"].take(two))
         done["strict"] = True
+    if shown_below is not None:
+        _tell_unlisted(counts, tables, shown_below)
+        deepest = tables["pairs"].shown.max(axis=1) >> 1
+        tables |= listed_only(tables["pairs"].take(deepest > shown_below))
+        done["shown_below"] = shown_below
     pairs, rank_pairs, overflow = shorten(tables["pairs"], max_shown)
     tables["pairs"] = fold(pairs, buckets)
     tables["rank_pairs"] = fold(stack([tables["rank_pairs"], rank_pairs]), buckets)
@@ -116,6 +129,20 @@ def restricted_options(counts: Counts, **done: Any) -> dict[str, Any]:
     """The options of `counts` after this has been done to them as well."""
     before = counts.options.get("restrict", {})
     return {**counts.options, **({"restrict": {**before, **done}} if before or done else {})}
+
+
+def _tell_unlisted(counts: Counts, tables: Tables, rank: int) -> None:
+    """Say how many pairs are dropped because not all their ranks are known together."""
+    if not len(tables["rank_pairs"]):
+        return
+    pairs = many(int(tables["overflow"].first.sum()), "pair") if counts.overflow_known else "pairs"
+    warnings.warn(
+        f"Left out: {pairs} shown more than {counts.max_shown} times. They are counted by two "
+        f"ranks at a time, which does not tell which of them were shown below rank {rank}. A "
+        "harvest with a larger --max-shown lists more of them.",
+        Remark,
+        stacklevel=4,
+    )
 
 
 def _at_most(name: str, asked: int | None, have: int, least: int) -> int:

@@ -203,8 +203,9 @@ class Splits(Table):
     the weight times 1.37 |difference| / 4**k. t is -2 to 2: beyond six hours, beyond one, within
     one or unknown, by the times of clicked less other. Appearances at one rank count too.
     ranker: l of the hat functions f_l(h) = max(0, 1 - |h / 1.5 - l|), 0 to 6; clicked is the rank
-    itself, other 0, and weight, of either sign, Σ c (f_l(h of the arm) - mean of f_l(h)), h the
-    mean log2 rank that an arm gave the pair on other days.
+    itself, other the mean h of the pair's rankers in half octaves, 0 to 18, and weight, of either
+    sign, Σ c (f_l(h of the arm) - mean of f_l(h)), h the mean log2 rank that an arm gave the pair
+    on other days.
     """
 
     TYPES = (*(np.int32,) * 6, *(np.int64,) * 3)

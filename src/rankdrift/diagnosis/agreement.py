@@ -1,22 +1,20 @@
-"""Do two curves agree? What counts as sure and as large enough to matter, and the words for it.
-
-Two estimates from the same queries are compared by how they move together from bucket to bucket,
-so that what they share cancels.
-"""
-
-from typing import Any
+"""Do two curves agree? What counts as sure and as large enough to matter, and the words for it."""
 
 import numpy as np
 
-from rankdrift.core.errors import NotIdentified
 from rankdrift.core.verdicts import Verdict
-from rankdrift.estimation.fitting import Fitted
-from rankdrift.estimation.hotelling import hotelling_test
+from rankdrift.diagnosis.assumption import Evidence, Finding
+from rankdrift.estimation.adjusting import Correction
+from rankdrift.estimation.score_test import ScoreTest
 
-# A difference must be both beyond chance and large enough to matter.
+# A difference must be both beyond chance, all checks together, and large enough to matter.
 SURE = 0.001
-LIKELY = 0.01
+LIKELY = 0.03
 MATTERS = 0.10
+# A bias of the curve that a test leaves open is excluded with 95%, to one side.
+EXCLUDED = 1.645
+
+ADD_DAYS = "Add days: so few clicks cannot exclude a difference that matters."
 
 
 def percent_above(log: float) -> float:
@@ -24,39 +22,148 @@ def percent_above(log: float) -> float:
     return 100 * float(np.expm1(log))
 
 
-def difference_of(a: Fitted, b: Fitted, reference: int) -> dict[str, Any]:
-    """b against a: how far apart, where most, and how surprising that is."""
-    found = hotelling_test([a, b], reference)
-    if not found.df:
-        raise NotIdentified("All comparisons come from one bucket of queries. Add queries.")
-    off = np.abs(found.off[0])
+def judge(p_value: float, size: float, reach: float, worst: Verdict = Verdict.SERIOUS) -> Verdict:
+    """By how surely there is a difference, how large it is once noise is taken off, and how large
+    a bias is left open.
+
+    Parameters
+    ----------
+    p_value
+        Of no difference, all checks taken into account.
+    size
+        Beyond noise, as a share.
+    reach
+        The largest bias of log p that is left open.
+    worst
+        The worst that may be said.
+    """
+    if p_value < SURE and size > MATTERS and worst == Verdict.SERIOUS:
+        return Verdict.SERIOUS
+    if p_value < LIKELY and size > MATTERS / 2:
+        return Verdict.CAUTION
+    return Verdict.GOOD if reach <= MATTERS else Verdict.CANNOT_TELL
+
+
+def could_see(noise: float) -> str:
+    """How large a mean difference a test would hardly have missed, in words."""
+    seen = float(np.expm1(2 * noise))
+    if seen > 1:
+        return "even a twofold difference might not have shown"
+    return f"a mean difference of {seen:.0%} would have shown"
+
+
+def reach_of(mean: float, noise: float) -> float:
+    """How large a mean difference of log p may be, after one of `mean` with error `noise`."""
+    return abs(mean) + EXCLUDED * noise
+
+
+def compared(
+    test: ScoreTest,
+    who: str,
+    *,
+    advice: str,
+    steeper: str = "",
+    flatter: str = "",
+    factor: float = 1.0,
+    sign: int = 0,
+    both_sides: bool = True,
+) -> Finding:
+    """What a score test of a straight line in log rank found, in words.
+
+    Parameters
+    ----------
+    test
+        What it came to.
+    who
+        The two parts that were compared, such as "Clicks with and without a purchase".
+    steeper, flatter
+        What it means if the curve of the first part falls faster, or less fast.
+    advice
+        What to do if they differ.
+    factor
+        How large a bias of the curve goes with a difference of 1.
+    sign
+        Of the slope if docs moved when their relevance did; 0 where that is not what it shows.
+    both_sides
+        Whether the other sign would be an objection as well.
+    """
+    size, p_value = test.straight, test.straight_p
+    if not both_sides:
+        p_value = one_sided(p_value, sign * test.slope)
+    chance = f"p = {p_value:.2g}"
+    meaning = steeper if test.slope < 0 else flatter
+    words = f"{who}: no difference beyond chance ({chance}); {could_see(test.noise)}."
+    if size <= MATTERS / 2 and p_value < LIKELY:
+        words = f"{who}: they differ ({chance}), but by no more than {size:.1%} beyond noise."
+    return Finding(
+        None,
+        words,
+        advice=advice,
+        alarm=f"{who}: they differ ({chance}), by {size:.0%} at a typical rank. {meaning}",
+        evidence=Evidence(
+            p_value,
+            size,
+            factor * reach_of(test.mean, test.noise),
+            sign * test.by_bucket if sign else None,
+        ),
+        numbers={**plain_numbers(test), "p_value": p_value, "beyond_noise": size},
+        wanted=ADD_DAYS,
+    )
+
+
+def one_sided(p_value: float, towards: float) -> float:
+    """p to the side of positive numbers, from that to both sides of one like `towards`."""
+    return p_value / 2 if towards > 0 else 1 - p_value / 2
+
+
+def plain_numbers(test: ScoreTest) -> dict[str, object]:
+    """A test as plain values."""
     return {
-        "beyond_noise": found.beyond_noise,
-        "largest": float(np.expm1(off.max())),
-        "at_rank": int(found.ranks[off.argmax()]),
-        "statistic": found.statistic,
-        "df": found.df,
-        "df_error": found.df_error,
-        "p_value": found.p_value,
+        "p_value": test.p_value,
+        "statistic": test.statistic,
+        "df": test.df,
+        "df_error": test.df_error,
+        "beyond_noise": test.beyond_noise,
+        "mean_difference": test.mean,
+        "noise": test.noise,
+        "clicks": test.clicks,
+        "ranks": [int(rank) for rank in np.sqrt(test.first * test.last).round()],
+        "difference": [float(value) for value in test.difference],
+        "error": [float(value) for value in test.error],
     }
 
 
-def judge(difference: dict[str, Any]) -> Verdict:
-    """By how surely there is a difference, and how large it is once noise is taken off."""
-    p_value, size = difference["p_value"], difference["beyond_noise"]
-    if p_value < SURE and size > MATTERS:
-        return Verdict.SERIOUS
-    return Verdict.CAUTION if p_value < LIKELY and size > MATTERS / 2 else Verdict.GOOD
+def corrected(found: Correction, how: str, **told: str) -> Finding:
+    """What a correction of the curve says of the plain one, in words; that it is too steep is what
+    docs that are higher when they are better make of it.
 
-
-def difference_words(difference: dict[str, Any]) -> str:
-    """The same that `judge` says, in words."""
-    chance = f"(p = {difference['p_value']:.2g})"
-    most = f"at most by {difference['largest']:.0%} with noise (rank {difference['at_rank']})"
-    if difference["p_value"] >= LIKELY:
-        return f"they differ by no more than chance explains {chance}, {most}"
-    little = ", but little" if judge(difference) == Verdict.GOOD else ""
-    return (
-        f"they differ {chance}{little}: beyond noise by {difference['beyond_noise']:.1%} at a "
-        f"typical rank, {most}"
+    Parameters
+    ----------
+    found
+        By how much it changes the curve.
+    how
+        What it is adjusted for, as the sentence begins.
+    told
+        `advice` and `wanted` of the finding.
+    """
+    size = float(np.expm1(abs(found.bias)))
+    p_value = one_sided(found.p_value, -found.bias)
+    chance = f"p = {p_value:.2g}"
+    return Finding(
+        None,
+        f"{how}, the curve changes by {size:.1%} ({chance}), give or take {2 * found.noise:.0%}.",
+        alarm=f"{how}, the curve changes by {size:.0%} ({chance}): the plain one is too steep, "
+        "because docs moved when their relevance did.",
+        evidence=Evidence(p_value, size, reach_of(found.bias, found.noise), -found.by_bucket),
+        numbers={
+            "p_value": p_value,
+            "bias": found.bias,
+            "beyond_noise": size,
+            "noise": found.noise,
+            "clicks": found.clicks,
+            "ranks": found.ranks.tolist(),
+            "difference": found.shift.tolist(),
+            "error": found.error.tolist(),
+        },
+        **told,
     )

@@ -9,9 +9,11 @@ and `diagnose` makes it, in Python and on the command line, after those that are
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from rankdrift.core.registry import Registry
+from rankdrift.core.types import Floats
 from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.fitting import Fitted, Options
@@ -22,23 +24,68 @@ class Data:
     """What checks look at: the counts and the curve fitted to all of them.
 
     options: those of the fit, with the curve that it used, so that the parameters of every other
-    fit with them mean the same.
+    fit with them mean the same. found: what the checks before this one found, by name.
     """
 
     counts: Counts
     options: Options
     fitted: Fitted
+    found: dict[str, "Finding"] = field(default_factory=dict)
+
+    @cached_property
+    def pooled(self) -> Counts:
+        """The counts with the segments summed away."""
+        return self.counts.pool()
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a test says against an assumption.
+
+    p_value: of the assumption; size: how far it is off at a typical rank, beyond noise, as a share;
+    reach: the largest bias of log p, the mean over ranks, that the test leaves open (one-sided,
+    95%); 0 where that is not what it looks for. steeper (G,): what each bucket of queries adds to
+    the sign that the curve is too steep because docs moved when their relevance did, in standard
+    errors; None where the test says nothing of that.
+    """
+
+    p_value: float
+    size: float
+    reach: float = 0.0
+    steeper: Floats | None = None
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found: words that end in a full stop, advice if something is to be done, and
-    the numbers behind, plain values by name (`p_value` is where charts look)."""
+    """What a check found.
 
-    verdict: Verdict
+    Attributes
+    ----------
+    verdict
+        What it comes to; None where `evidence` is to decide, together with that of all other
+        checks.
+    words
+        What was found, ending in a full stop; where evidence decides, if nothing is wrong.
+    advice
+        What to do if something is wrong.
+    numbers
+        Behind it, plain values by name. `p_value` is where charts look, and `ranks`, `difference`
+        and `error`, lists of one length, for a curve to draw.
+    alarm
+        What was found if something is wrong, where evidence decides.
+    wanted
+        What to do if it cannot be told.
+    evidence
+        What a test says, or None.
+    """
+
+    verdict: Verdict | None
     words: str
     advice: str = ""
     numbers: dict[str, Any] = field(default_factory=dict)
+    alarm: str = ""
+    wanted: str = ""
+    evidence: Evidence | None = None
 
 
 def always(counts: Counts) -> bool:
@@ -50,9 +97,23 @@ def always(counts: Counts) -> bool:
 class Assumption:
     """Something that the estimate assumes, and how to find out whether it holds.
 
-    name: by which it is told; question: in plain words, true to a good verdict if the answer is
-    yes; needs: the columns or data, in words; check: the test and its words, which may raise
-    RankdriftError where the data do not allow it; asked_of: the counts that it is asked of at all.
+    Parameters
+    ----------
+    name
+        By which it is told.
+    question
+        In plain words; the answer is yes if all is well.
+    needs
+        The columns or data, in words.
+    check
+        The test and its words; may raise RankdriftError where the data do not allow it.
+    asked_of
+        The counts that it is asked of at all.
+    worst
+        The worst that it may make of the whole: SERIOUS; CAUTION, where what it sees may be
+        harmless; GOOD, where it touches the curve not at all and is for information.
+    wanted
+        What to do where the data do not allow it.
     """
 
     name: str
@@ -60,6 +121,8 @@ class Assumption:
     needs: str
     check: Callable[[Data], Finding]
     asked_of: Callable[[Counts], bool] = always
+    worst: Verdict = Verdict.SERIOUS
+    wanted: str = ""
 
 
 ASSUMPTIONS: Registry[Assumption] = Registry("check")

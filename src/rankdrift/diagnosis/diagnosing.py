@@ -1,14 +1,17 @@
 """diagnose: do the assumptions hold on this data, and what to do if not?"""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from rankdrift.core.errors import RankdriftError
+from rankdrift.core.errors import BadOption, RankdriftError, did_you_mean
 from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import Counts
+from rankdrift.diagnosis.agreement import judge
 from rankdrift.diagnosis.assumption import Assumption, Data, Finding
 from rankdrift.diagnosis.checks import ASSUMPTIONS
-from rankdrift.diagnosis.verdict import overall
+from rankdrift.diagnosis.verdict import holm, overall, unseen
 from rankdrift.estimation.fitting import Options, fit
 
 if TYPE_CHECKING:
@@ -24,7 +27,8 @@ class Check:
     name
         Of the check, such as "fit".
     verdict
-        "good", "caution", "serious", or "unknown" where the counts do not allow the check.
+        "good", "caution", "serious", or "cannot tell" where the counts do not allow the check, or
+        are too few for it to see a difference that would matter.
     words
         What was found, in a sentence or two.
     advice
@@ -54,15 +58,44 @@ class Diagnosis:
 
     @property
     def verdict(self) -> Verdict:
-        """That of the worst check; checks that could not be made do not count."""
-        return overall(check.verdict for check in self.checks)
+        """Of all checks together: "serious" or "caution" if one of them is; "good" only if every
+        danger was looked at closely enough to see a bias of 10%; else "cannot tell"."""
+        worst = {assumption.name: assumption.worst for assumption in ASSUMPTIONS}
+        return overall({check.name: check.verdict for check in self.checks}, worst)
 
-    def plot(self) -> "Figure":
-        """The checks at their p-values; its `save` writes .png, .svg or .html."""
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """What could not be told, and what to do to know, the cheapest first; a sentence each."""
+        verdicts = {check.name: check.verdict for check in self.checks}
+        thin = [check.name for check in self.checks if "p_value" in check.numbers]
+        return tuple(danger.told(thin) for danger in unseen(verdicts))
+
+    def plot(self, check: str | None = None) -> "Figure":
+        """Draw the checks at their p-values, or what one of them found rank by rank.
+
+        Parameters
+        ----------
+        check
+            The name of one that compared two curves, such as "score".
+
+        Returns
+        -------
+        Figure
+            Its `save` writes .png, .svg or .html.
+        """
         from rankdrift.charts.checks import checks_chart
+        from rankdrift.charts.difference import difference_chart
         from rankdrift.charts.style import Figure
 
-        return Figure(checks_chart(self))
+        if check is None:
+            return Figure(checks_chart(self))
+        made = {one.name: one for one in self.checks}
+        if check not in made:
+            raise BadOption(
+                f"No check {check!r} was made.{did_you_mean(check, made)} There are "
+                f"{', '.join(made)}."
+            )
+        return Figure(difference_chart(made[check]))
 
     def _repr_html_(self) -> str:
         from rankdrift.core.notebook import html_table
@@ -70,30 +103,44 @@ class Diagnosis:
         return html_table(
             ["check", "verdict", "what was found", "what to do"],
             ((check.name, check.verdict, check.words, check.advice) for check in self.checks),
-            f"All in all: {self.verdict}",
+            " ".join([f"All in all: {self.verdict}.", *self.unseen]),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The verdict and the checks as plain values, as `rankdrift diagnose --json` prints."""
+        """The verdict and the checks as plain values, as `rankdrift diagnose --json` prints; a
+        number that is not known is None."""
         return {
             "verdict": self.verdict.value,
-            "checks": [{**vars(check), "verdict": str(check.verdict)} for check in self.checks],
+            "unseen": list(self.unseen),
+            "checks": [
+                {**vars(check), "verdict": str(check.verdict), "numbers": _known(check.numbers)}
+                for check in self.checks
+            ],
         }
 
 
-def diagnose(counts: Counts, *, curve: str = "loglog", reference: int = 1) -> Diagnosis:
+def _known(value: Any) -> Any:
+    """With None for numbers that are not finite, which JSON does not have."""
+    if isinstance(value, dict):
+        return {name: _known(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_known(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def diagnose(counts: Counts, *, curve: str = "auto", reference: int = 1) -> Diagnosis:
     """Check whether what the estimate assumes holds on these counts, and say what to do if not.
 
-    A check gives a verdict, words, advice and numbers. One that compares two curves asks for both
-    size and certainty: a difference is serious if it is beyond 10% with p below 0.001. A check that
-    these counts do not allow is "unknown" and says what they lack; "segments" is made of counts
-    that are split by segment only.
+    A check gives a verdict, words, advice and numbers. One that tests for a difference asks for
+    both size and certainty: it is serious beyond 10% with p below 0.001, and calls for caution
+    beyond 5% with p below 0.03, all checks together taken into account. A check that these counts
+    do not allow, or that leaves a bias of 10% open, says "cannot tell" and what is lacking.
 
     Parameters
     ----------
     counts
-        From `harvest`, or loaded. Harvested with the time of day, they tell which way and over how
-        long pairs moved, which two of the checks need.
+        From `harvest`, or loaded. What they were harvested with decides what can be told: the time
+        of day, the ranker's score, the ranker, the user, what came after a click, several days.
     curve
         The curve whose assumptions are checked, as in `estimate`.
     reference
@@ -102,9 +149,8 @@ def diagnose(counts: Counts, *, curve: str = "loglog", reference: int = 1) -> Di
     Returns
     -------
     Diagnosis
-        Its `verdict` is that of the worst check. `checks` are, in this order: "click
-        probabilities", "moved up against moved down", "short against long gaps", "fit", "curve",
-        "support", "period" and "segments".
+        Its `verdict` is for all checks together, its `unseen` says what could not be told, and its
+        `checks` are in the order of `rankdrift.diagnosis.checks`.
 
     Raises
     ------
@@ -122,14 +168,40 @@ def diagnose(counts: Counts, *, curve: str = "loglog", reference: int = 1) -> Di
     fitted = fit(counts, options)
     # The same curve in every other fit, so that parameters mean the same.
     data = Data(counts, replace(options, curve=fitted.curve), fitted)
-    return Diagnosis(
-        tuple(_made(assumption, data) for assumption in ASSUMPTIONS if assumption.asked_of(counts))
-    )
+    asked = [assumption for assumption in ASSUMPTIONS if assumption.asked_of(counts)]
+    for assumption in asked:
+        data.found[assumption.name] = _made(assumption, data)
+    return Diagnosis(tuple(_judged(asked, list(data.found.values()))))
 
 
-def _made(assumption: Assumption, data: Data) -> Check:
+def _made(assumption: Assumption, data: Data) -> Finding:
     try:
-        found = assumption.check(data)
+        return assumption.check(data)
     except RankdriftError as error:
-        found = Finding(Verdict.UNKNOWN, f"Could not be told: {error}")
-    return Check(assumption.name, **vars(found))
+        words = f"Could not be told: {error}"
+        return Finding(Verdict.CANNOT_TELL, words, wanted=assumption.wanted)
+
+
+def _judged(assumptions: list[Assumption], findings: list[Finding]) -> Iterator[Check]:
+    """Each finding with its verdict; those for information do not make others harder to find."""
+    counted = [
+        finding.evidence.p_value
+        for assumption, finding in zip(assumptions, findings, strict=True)
+        if finding.evidence and assumption.worst != Verdict.GOOD
+    ]
+    adjusted = iter(holm(counted))
+    for assumption, finding in zip(assumptions, findings, strict=True):
+        verdict, found = finding.verdict, finding.evidence
+        if found:
+            told = assumption.worst == Verdict.GOOD
+            p_value = found.p_value if told else next(adjusted)
+            verdict = judge(p_value, found.size, found.reach, assumption.worst)
+        assert verdict is not None
+        alarmed = verdict in (Verdict.CAUTION, Verdict.SERIOUS)
+        yield Check(
+            assumption.name,
+            verdict,
+            finding.alarm if alarmed and finding.alarm else finding.words,
+            finding.advice if alarmed else finding.wanted if verdict == Verdict.CANNOT_TELL else "",
+            {**finding.numbers, **({"reach": found.reach} if found else {})},
+        )

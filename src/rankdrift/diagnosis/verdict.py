@@ -1,12 +1,119 @@
-"""Many checks, one verdict."""
+"""Many checks, one verdict.
 
-from collections.abc import Iterable
+What is wrong is told by the worst check, all of them together taken into account (Holm). That
+nothing was found is not enough for *good*: each of the dangers below must have been looked at with
+enough data to see a bias of 10%. What no check could see, nobody has seen.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import numpy as np
 
 from rankdrift.core.verdicts import Verdict
 
 
-def overall(verdicts: Iterable[Verdict]) -> Verdict:
-    """The worst there is: serious, then caution. What could not be looked at does not count, so
-    that nothing else and nothing at all are good."""
-    found = set(verdicts)
-    return next((v for v in (Verdict.SERIOUS, Verdict.CAUTION) if v in found), Verdict.GOOD)
+@dataclass(frozen=True)
+class Danger:
+    """A way in which a curve may be wrong though all looks well.
+
+    Parameters
+    ----------
+    words
+        What it is, as a sentence goes on after "whether".
+    checks
+        Names of checks, one of which must be good before the danger is out of the way.
+    ways_out
+        What to do to have it looked at, the cheapest first: what each of the checks needs, in
+        their order, then what else would do.
+    signs
+        Names of checks that tell of the danger if they object, and of nothing if they do not.
+    """
+
+    words: str
+    checks: tuple[str, ...]
+    ways_out: tuple[str, ...]
+    signs: tuple[str, ...] = ()
+
+    def told(self, thin: Collection[str]) -> str:
+        """A sentence on what could not be told, and what to do to know.
+
+        Parameters
+        ----------
+        thin
+            Names of checks that were made, on too few clicks.
+        """
+        needed = zip_longest(self.checks, self.ways_out)
+        ways = ["add days" if name in thin else way for name, way in needed]
+        todo = "; or ".join(dict.fromkeys(sorted(ways, key=lambda way: way != "add days")))
+        return f"Whether {self.words} cannot be told from this log. To know: {todo}."
+
+
+RANDOMISE = "swap two results, or shuffle the top ones, in 1% of searches (rankdrift compare)"
+DANGERS = (
+    Danger(
+        "docs moved because their relevance changed",
+        ("score", "rankers"),
+        (
+            "log the score that the ranker sorted by (--score)",
+            "log which ranker answered, in an A/B test (--ranker)",
+            RANDOMISE,
+        ),
+        signs=("moves", "users", "gaps"),
+    ),
+    Danger(
+        "good and less good docs have the same curve",
+        ("relevance", "outcome"),
+        (
+            "count several days in one harvest",
+            "log what came after a click (--outcome)",
+            RANDOMISE,
+        ),
+    ),
+    Danger(
+        "all queries have the same curve",
+        ("queries",),
+        ("count several days in one harvest", "split by kind of query (--segment)"),
+    ),
+)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Each p-value as it stands after all of them were looked at (Holm's step-down method)."""
+    p = np.asarray(p_values, float)
+    order = np.argsort(p)
+    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    found = np.empty(len(p))
+    found[order] = np.minimum(stepped, 1.0)
+    return [float(value) for value in found]
+
+
+def overall(verdicts: Mapping[str, Verdict], worst: Mapping[str, Verdict]) -> Verdict:
+    """One verdict for all checks.
+
+    Parameters
+    ----------
+    verdicts
+        Of each check by name.
+    worst
+        The worst that each may make of the whole; SERIOUS where it does not say.
+    """
+    counted = [v for name, v in verdicts.items() if worst.get(name) != Verdict.GOOD]
+    for bad in (Verdict.SERIOUS, Verdict.CAUTION):
+        if bad in counted:
+            return bad
+    if unseen(verdicts) or verdicts.get("support") == Verdict.CANNOT_TELL:
+        return Verdict.CANNOT_TELL
+    return Verdict.GOOD
+
+
+def unseen(verdicts: Mapping[str, Verdict]) -> list[Danger]:
+    """The dangers that no check has looked at closely enough to say anything of them."""
+    objects = {name for name, v in verdicts.items() if v in (Verdict.CAUTION, Verdict.SERIOUS)}
+    told = objects | {name for name, v in verdicts.items() if v == Verdict.GOOD}
+    return [
+        danger
+        for danger in DANGERS
+        if not told & {*danger.checks} and not objects & {*danger.signs}
+    ]

@@ -1,6 +1,6 @@
 """Curves: log p as a linear function of few parameters, theta = B·phi.
 
-A curve is text such as "direct", "loglog", "loglog(1, 2, 5, 10)", "loglog + periodic(40)" or
+A curve is text such as "direct", "loglog", "loglog(1, 2, 5, 10)", "loglog + batch(40)" or
 "grid(4)", and for given ranks a basis matrix B of shape (R, K). Its columns are independent and
 span the constant, which no data can tell (only ratios of p are identified).
 
@@ -22,9 +22,10 @@ from rankdrift.core.registry import Registry
 from rankdrift.core.types import Floats, Ranks
 
 PAPER_KNOTS = (1, 2, 4, 8, 20, 50, 100, 200, 300, 500)
+BATCH_KNOTS = 5  # over the places of a batch, if it has so many
 
 Numbers = tuple[int, ...]
-"""What stands between the brackets of a part: knots, the period, or the columns of a grid."""
+"""What stands between the brackets of a part: knots, a batch and its places, columns of a grid."""
 
 
 def no_numbers(name: str, numbers: Numbers) -> None:
@@ -37,6 +38,16 @@ def one_number(name: str, numbers: Numbers) -> None:
     """Refuse all but one number of 2 or more."""
     if len(numbers) != 1 or numbers[0] < 2:
         raise BadOption(f"{name} takes one number of 2 or more, as in {name}(40).")
+
+
+def batch_and_places(name: str, numbers: Numbers) -> None:
+    """Refuse all but the results of a batch, and perhaps places in it that ascend."""
+    size, *places = numbers or (0,)
+    if size < 2 or places != sorted(set(places)) or not all(1 <= place <= size for place in places):
+        raise BadOption(
+            f"{name} takes how many results a batch has, 2 or more, as in {name}(40), and perhaps "
+            f"the places in it where the curve bends, in ascending order, as in {name}(40, 25)."
+        )
 
 
 def knots_or_none(name: str, numbers: Numbers) -> None:
@@ -155,13 +166,16 @@ class Curve:
 
     def beyond(self, deeper: Ranks) -> Floats:
         """B (N, K) at ranks deeper than those that the curve was settled for by `at`."""
-        kinds = [part.kind for part in self.parts]
-        if len(kinds) > 1 or kinds[0].beyond is None:
-            able = " or ".join(kind.name for kind in PARTS if kind.beyond)
-            raise BadOption(
-                f"Only a {able} curve can be drawn on beyond its data (extrapolate_to)."
-            )
-        return kinds[0].beyond(deeper, self.parts[0].numbers)
+        columns = []
+        for part in self.parts:
+            if part.kind.beyond is None:
+                able = (kind.name for kind in PARTS if kind.beyond and not kind.added_to)
+                raise BadOption(
+                    f"Only a {' or '.join(able)} curve can be drawn on beyond its data "
+                    f"(extrapolate_to); {str(self)!r} says nothing of ranks that were not seen."
+                )
+            columns.append(part.kind.beyond(deeper, part.numbers))
+        return np.concatenate(columns, axis=1)
 
 
 def _basis(part: Part, ranks: Ranks) -> Floats:
@@ -260,6 +274,27 @@ def _periodic(ranks: Ranks, period: Numbers) -> Floats:
     return places[:, seen[seen > 0]]
 
 
+def _periodic_on(deeper: Ranks, period: Numbers) -> Floats:
+    """All places: a curve that was fitted has seen them."""
+    return np.eye(period[0])[(deeper - 1) % period[0]][:, 1:]
+
+
+def places_of(numbers: Numbers) -> Numbers:
+    """The knots of a batch, places from 1 on: those given besides both ends, or a few spread
+    evenly."""
+    size, *given = numbers
+    if given:
+        return _within(given, 1, size)
+    many = min(BATCH_KNOTS, size)
+    return tuple(1 + int(step * (size - 1) / (many - 1) + 0.5) for step in range(many))
+
+
+def _batch(ranks: Ranks, numbers: Numbers) -> Floats:
+    """Hats over the place in a batch but the first, whose level the log-log part has."""
+    place = (ranks - 1) % numbers[0] + 1
+    return hats(place.astype(float), np.array(places_of(numbers), float))[:, 1:]
+
+
 def _grid(ranks: Ranks, columns: Numbers) -> Floats:
     """Row part, log-log in the row, and column part."""
     rows = (ranks - 1) // columns[0] + 1
@@ -292,12 +327,26 @@ PARTS.register(
 )
 PARTS.register(
     PartKind(
+        "batch",
+        use="results load so many at a time, and interest changes over the places of a batch",
+        forms=("loglog + batch(N)", "loglog + batch(N, PLACES)"),
+        examples=("'loglog + batch(40)'",),
+        basis=_batch,
+        check=batch_and_places,
+        beyond=_batch,
+        added_to="loglog",
+        may_be_dependent=True,
+    )
+)
+PARTS.register(
+    PartKind(
         "periodic",
-        use="results load so many at a time, and places in a batch differ",
+        use="the same with much data: each place of a batch has a level of its own",
         forms=("loglog + periodic(N)",),
         examples=("'loglog + periodic(40)'",),
         basis=_periodic,
         check=one_number,
+        beyond=_periodic_on,
         added_to="loglog",
         may_be_dependent=True,
     )

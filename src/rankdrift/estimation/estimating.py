@@ -7,6 +7,7 @@ from rankdrift.core.errors import BadOption, Remark
 from rankdrift.core.types import ERRORS, Clicks, Errors
 from rankdrift.counts.choices import check_clicks
 from rankdrift.counts.counts import Counts
+from rankdrift.estimation.adjusting import ADJUSTMENTS
 from rankdrift.estimation.curves import Curve
 from rankdrift.estimation.curves import curve as parse_curve
 from rankdrift.estimation.fitted_curve import to_propensities
@@ -19,7 +20,7 @@ from rankdrift.propensities.table import all_curves
 def estimate(
     counts: Counts,
     *,
-    curve: str | Curve = "loglog",
+    curve: str | Curve = "auto",
     clicks: Clicks = "every",
     reference: int = 1,
     errors: Errors = "buckets",
@@ -27,6 +28,7 @@ def estimate(
     seed: int = 0,
     by: str | Sequence[str] | None = None,
     extrapolate_to: int | None = None,
+    adjust: str | None = None,
 ) -> Propensities:
     """Estimate how likely a result at each rank is looked at, compared with the reference rank.
 
@@ -39,10 +41,12 @@ def estimate(
     counts
         What `harvest` counted, or a sum of such counts.
     curve
-        The shape of log p, such as "loglog" (straight lines between knots, both axes
-        logarithmic), "loglog(1, 2, 5, 20)" (with these knots), "loglog + periodic(40)" (results
-        load 40 at a time), "grid(4)" (rows of four), "direct" (each rank by itself) or "auto"
-        (knots and a period chosen from the data).
+        The shape of log p: "auto" (chosen from the data, by each segment for itself: the paper's
+        knots, with more knots, jumps or a batch where they pay), or one that is given, such as
+        "loglog" (the paper's: straight lines between knots, both axes logarithmic), "loglog(1, 2,
+        5, 20)" (with these knots), "loglog + batch(40)" (results load 40 at a time), "grid(4)"
+        (rows of four) or "direct" (each rank by itself). `method` and `provenance` of the result
+        name the curve that was chosen.
     clicks
         "every" click is a choice among the ranks its pair was shown at, or only the
         "single" one of pairs clicked just once, as in the paper.
@@ -59,7 +63,13 @@ def estimate(
         one, and one that is shrunk towards the pool, with a test of whether segments differ.
     extrapolate_to
         Draw the curve on to this rank, deeper than any data. Such ranks are marked as
-        not supported. Only a loglog curve goes on.
+        not supported. A loglog curve goes on, with or without a batch, and so does whatever
+        "auto" chooses.
+
+    adjust
+        Correct the curve for why docs moved: "score", for the old ranker's score and the time of
+        day, or "ranker", by the arms of an A/B test of rankers; the counts must have been harvested
+        with that column. Without it docs are taken to have moved whatever they were worth.
 
     Returns
     -------
@@ -83,7 +93,9 @@ def estimate(
     >>> p.at(5), p.ratio(5, 1)  # doctest: +SKIP
     >>> p.save("propensities.json")  # doctest: +SKIP
     """
-    options = Options(parse_curve(curve), clicks, reference, errors, samples, seed, extrapolate_to)
+    options = Options(
+        parse_curve(curve), clicks, reference, errors, samples, seed, extrapolate_to, adjust
+    )
     _check(options)
     if by:
         found = estimate_by(counts, (by,) if isinstance(by, str) else tuple(by), options)
@@ -103,6 +115,13 @@ def _check(options: Options) -> None:
     if options.errors not in ERRORS:
         raise BadOption(f"errors is {options.errors!r}. Use {', '.join(ERRORS)}.")
     check_clicks(options.clicks)
+    if options.adjust is not None:
+        ADJUSTMENTS.get(options.adjust)
+        if options.clicks != "every" or options.errors != "buckets":
+            raise BadOption(
+                "adjust goes with clicks='every' and errors='buckets', the defaults: what it adds "
+                "is known for these alone."
+            )
     if options.errors == "bootstrap" and options.samples < 20:
         raise BadOption(f"samples must be 20 or more, not {options.samples}.")
     if options.reference < 1 or options.reference != int(options.reference):

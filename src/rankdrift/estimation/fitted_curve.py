@@ -8,6 +8,7 @@ from rankdrift.core.errors import NotIdentified
 from rankdrift.core.types import Clicks, Floats, Ints, Ranks
 from rankdrift.core.version import __version__
 from rankdrift.counts.counts import Counts
+from rankdrift.estimation.adjusting import ADJUSTMENTS
 from rankdrift.estimation.covariance import (
     bootstrap,
     bucket_influence,
@@ -27,13 +28,24 @@ def to_propensities(counts: Counts, fitted: Fitted, options: Options) -> Propens
     """The propensities of a fit, with their uncertainty and what is behind each rank."""
     fit_, curve, terms = fitted.fit, fitted.curve, fitted.likelihood
     root, df = _root(fit_, options)
-    ranks, basis, supported = terms.ranks, fit_.basis, fitted.supported
-    if options.extrapolate_to is not None and options.extrapolate_to > ranks[-1]:
-        deeper = np.arange(ranks[-1] + 1, options.extrapolate_to + 1, dtype=np.int32)
-        basis = np.concatenate([basis, curve.beyond(deeper)[:, 1:]])
-        ranks = np.concatenate([ranks, deeper])
-        supported = np.concatenate([supported, np.zeros(len(deeper), bool)])
+    deeper = np.arange(terms.ranks[-1] + 1, (options.extrapolate_to or 0) + 1, dtype=np.int32)
+    ranks = np.concatenate([terms.ranks, deeper])
+    supported = np.concatenate([fitted.supported, np.zeros(len(deeper), bool)])
+
+    def drawn_on(curve: Curve) -> Floats:
+        inside = curve.basis(terms.ranks)[:, 1:]
+        return np.concatenate([inside, curve.beyond(deeper)[:, 1:]]) if len(deeper) else inside
+
+    basis = drawn_on(curve) if len(deeper) else fit_.basis
     log_p, deviations = basis @ fit_.phi, basis @ root
+    # A rival might have been chosen instead: how far it is from the curve is an error too.
+    rivals = [
+        np.sqrt(rival.chance) * (drawn_on(rival.curve) @ rival.phi - log_p)
+        for rival in fitted.rivals
+    ]
+    if options.adjust:
+        log_p, deviations = _adjusted(log_p, deviations, counts, fitted, options)
+    deviations = np.column_stack([deviations, *rivals])
     if options.errors != "model" and not supported.all():
         # Where few buckets touch a rank, how they differ says little of its error, or nothing:
         # such a rank is no surer than by the model.
@@ -42,7 +54,7 @@ def to_propensities(counts: Counts, fitted: Fitted, options: Options) -> Propens
         least[~supported] = model_variance(fit_, (basis - won @ basis / won.sum())[~supported])
         deviations = no_less(deviations, least, won)
     place = int(np.searchsorted(ranks, options.reference))
-    pairs, clicks = _behind(counts, ranks, options.clicks)
+    pairs, clicks = behind(counts, ranks, options.clicks)
     return Propensities(
         ranks=ranks,
         log_p=log_p - log_p[place],
@@ -51,13 +63,30 @@ def to_propensities(counts: Counts, fitted: Fitted, options: Options) -> Propens
         clicks=clicks,
         supported=supported,
         reference=options.reference,
-        method=f"{curve}, {options.clicks}",
+        method=f"{curve}, {options.clicks}"
+        + (f", adjusted {ADJUSTMENTS.get(options.adjust).words}" if options.adjust else ""),
         errors=options.errors,
         df=df,
         log_likelihood=fit_.log_likelihood,
         parameters=len(fit_.phi),
         gaps=fitted.gaps,
         provenance=_provenance(counts, curve, options),
+    )
+
+
+def _adjusted(
+    log_p: Floats, deviations: Floats, counts: Counts, fitted: Fitted, options: Options
+) -> tuple[Floats, Floats]:
+    """log p (R,) corrected for why docs moved, and its deviations (R, N), bucket by bucket; ranks
+    drawn on are corrected as the deepest that has data."""
+    assert options.adjust
+    adjustment = ADJUSTMENTS.get(options.adjust)
+    found = adjustment.correction(counts, fitted, options.reference)
+    own = jackknife_root(found.influence[fitted.likelihood.touched])
+    deeper = ((0, len(log_p) - len(found.shift)),)
+    return (
+        log_p + np.pad(found.shift, deeper, mode="edge"),
+        deviations + np.pad(own, (*deeper, (0, 0)), mode="edge"),
     )
 
 
@@ -77,7 +106,7 @@ def _root(fit: Fit, options: Options) -> tuple[Floats, float]:
     return jackknife_root(bucket_influence(fit)[used]), float(len(used) - 1)
 
 
-def _behind(counts: Counts, ranks: Ranks, clicks: Clicks) -> tuple[Ints, Ints]:
+def behind(counts: Counts, ranks: Ranks, clicks: Clicks) -> tuple[Ints, Ints]:
     """Pairs used that were shown at each rank, and the clicks they got there."""
     used, overflow = counts.pairs, counts.overflow
     if clicks == "single":
@@ -101,6 +130,7 @@ def _provenance(counts: Counts, curve: Curve, options: Options) -> dict[str, Any
         "curve": str(curve),
         "clicks": options.clicks,
         "errors": options.errors,
+        **({"adjust": options.adjust} if options.adjust else {}),
         **(
             {"samples": options.samples, "seed": options.seed}
             if options.errors == "bootstrap"

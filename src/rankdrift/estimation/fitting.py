@@ -8,7 +8,7 @@ import numpy as np
 from rankdrift.core.errors import NotConverged, NotIdentified, NoUsablePairs
 from rankdrift.core.types import Bools, Clicks, Errors
 from rankdrift.counts.counts import Counts
-from rankdrift.estimation.auto_curve import choose_curve
+from rankdrift.estimation.auto_curve import Rival, choose_curve
 from rankdrift.estimation.curves import Curve, Part
 from rankdrift.estimation.curves import curve as parse_curve
 from rankdrift.estimation.identification import (
@@ -24,22 +24,28 @@ from rankdrift.estimation.newton import Fit, maximise
 class Options:
     """The options of `estimate` but `by`, with the same defaults."""
 
-    curve: str | Curve = "loglog"
+    curve: str | Curve = "auto"
     clicks: Clicks = "every"
     reference: int = 1
     errors: Errors = "buckets"
     samples: int = 1000
     seed: int = 0
     extrapolate_to: int | None = None
+    adjust: str | None = None
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A maximised likelihood, the curve that was used, and the ranks left out with the reason."""
+    """A maximised likelihood, the curve that was used, and the ranks left out with the reason.
+
+    Where the data chose the curve: its rivals, and the plain curve that choosing began with.
+    """
 
     fit: Fit
     curve: Curve
     gaps: Mapping[int, str]
+    rivals: tuple[Rival, ...] = ()
+    began: "Fitted | None" = None
 
     @property
     def likelihood(self) -> Likelihood:
@@ -57,7 +63,8 @@ def fit(counts: Counts, options: Options) -> Fitted:
     curve = parse_curve(options.curve)
     if curve.is_auto:
         first = _fit_first(counts, options)
-        curve = choose_curve(first.fit, first.curve)
+        choice = choose_curve(first.fit, first.curve)
+        return Fitted(choice.fit, choice.curve, first.gaps, choice.rivals, first)
     terms = likelihood_of(counts, options.clicks)
     if not terms.blocks:
         raise NoUsablePairs(

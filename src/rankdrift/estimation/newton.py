@@ -120,16 +120,17 @@ def left_by(moved: Floats) -> float:
 def _refuse_loose(
     likelihood: Likelihood, theta: Floats, basis: Floats, factor: Floats, step: int
 ) -> None:
+    from scipy.linalg import solve_triangular
     from scipy.linalg.lapack import dpocon
 
     if 1 / max(dpocon(factor, 1.0, uplo="L")[0], 1e-300) < _SUSPECT * LOOSE:
         return
-    information = likelihood.at(theta).information(basis)
     # Relative to ranks that both won and lost: they are not the ones to run off.
     won, lost = likelihood.wins, likelihood.bucket_losses.sum(axis=0)
     sound = np.minimum(won, lost)
     off = basis - sound @ basis / sound.sum() if sound.any() else basis
-    variance = np.einsum("rf,fg,rg->r", off, np.linalg.inv(information), off, optimize=True)
+    # By the factor, which is there: the curvature itself may have no inverse in doubles.
+    variance = (solve_triangular(factor, off.T, lower=True) ** 2).sum(axis=0)
     loose = variance > LOOSE
     if not loose.any():
         return

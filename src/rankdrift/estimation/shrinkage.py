@@ -6,14 +6,16 @@ deviation being size · far at a rank that is so `far` from the reference. Few s
 the size. So each size counts by how likely the segments make it, and curves average over all sizes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from rankdrift.core.errors import NotIdentified
 from rankdrift.core.types import Floats, Ranks, Segment
 from rankdrift.estimation.covariance import covariance_root
-from rankdrift.estimation.hotelling import MOST_RANKS, anchors
+from rankdrift.estimation.levels import Levelled
 from rankdrift.propensities.propensities import Propensities
 
 # Before the segments are looked at the size is half Cauchy with this scale: slopes of log p on log
@@ -21,33 +23,49 @@ from rankdrift.propensities.propensities import Propensities
 # 0.5 this one had intervals near 95% at the least error; see `python -m benchmarks.shrinkage`.
 USUAL = 0.3
 SIZES = USUAL * np.concatenate([[1e-3], np.geomspace(0.02, 20.0, 20)])
+MOST_RANKS = 8  # at which segments are compared
 
 
-def shrink(
-    pooled: Propensities, own: Mapping[Segment, Propensities]
-) -> tuple[dict[Segment, Propensities], float]:
-    """The curves shrunk towards the pool; and the deviation of log p between segments, beyond
-    noise, at a typical rank."""
+def shrink(pooled: Levelled, own: Mapping[Segment, Levelled]) -> dict[Segment, Propensities]:
+    """The curves shrunk towards the pool: their levels are, while each keeps its detail."""
+    at = _compared_at(pooled.curve, [each.curve for each in own.values()])
+    if at is None:
+        return {segment: each.curve for segment, each in own.items()}
+    place = [np.searchsorted(each.curve.ranks, at) for each in own.values()]
+    values = np.stack([e.level[k] for e, k in zip(own.values(), place, strict=True)])
+    noise = np.stack([e.error[k] ** 2 for e, k in zip(own.values(), place, strict=True)])
+    far = np.abs(_away(at, pooled.curve.reference))
+    chance = chances(values / far, noise / far**2)
+    precision = np.zeros((len(own), len(pooled.level)))
+    for row, each in zip(precision, own.values(), strict=True):
+        inside = np.isin(pooled.curve.ranks, each.curve.ranks)
+        row[inside] = _inverse(each.error**2)[np.isin(each.curve.ranks, pooled.curve.ranks)]
+    share = precision / np.maximum(precision.sum(axis=0), 1e-300)
+    return {
+        segment: _shrunk(each, pooled, chance, share, place)
+        for place, (segment, each) in enumerate(own.items())
+    }
+
+
+def spread_between(pooled: Propensities, own: Sequence[Propensities]) -> float:
+    """The deviation of log p between segments, beyond noise, at a typical rank."""
+    at = _compared_at(pooled, own)
+    if at is None:
+        return 0.0
+    place = [(p, np.searchsorted(p.ranks, at)) for p in own]
+    values = np.stack([p.log_p[k] for p, k in place])
+    noise = np.stack([p.std_error[k] ** 2 for p, k in place])
+    return float(np.sqrt(variance_between(values, noise)))
+
+
+def _compared_at(pooled: Propensities, own: Sequence[Propensities]) -> Ranks | None:
+    """A few ranks that all have; None if there is nothing to compare."""
     shared = pooled.ranks
-    for p in own.values():
+    for p in own:
         shared = np.intersect1d(shared, p.ranks)
     if len(own) < 2 or len(shared) < 2:
-        return dict(own), 0.0
-    at = anchors(shared, pooled.reference, min(MOST_RANKS, pooled.parameters or 1))
-    values = np.stack([p.log_p[np.searchsorted(p.ranks, at)] for p in own.values()])
-    noise = np.stack([p.std_error[np.searchsorted(p.ranks, at)] ** 2 for p in own.values()])
-    far = np.abs(_away(at, pooled.reference))
-    chance = chances(values / far, noise / far**2)
-    precision = np.zeros((len(own), len(pooled.ranks)))
-    for row, p in zip(precision, own.values(), strict=True):
-        inside = np.isin(pooled.ranks, p.ranks)
-        row[inside] = _inverse(p.std_error**2)[np.isin(p.ranks, pooled.ranks)]
-    share = precision / np.maximum(precision.sum(axis=0), 1e-300)
-    curves = {
-        segment: _shrunk(p, pooled, chance, share, place)
-        for place, (segment, p) in enumerate(own.items())
-    }
-    return curves, float(np.sqrt(variance_between(values, noise)))
+        return None
+    return anchors(shared, pooled.reference, min(MOST_RANKS, pooled.parameters or 1))
 
 
 def chances(values: Floats, noise: Floats) -> Floats:
@@ -68,7 +86,7 @@ def chances(values: Floats, noise: Floats) -> Floats:
 
 
 def _shrunk(
-    p: Propensities, pooled: Propensities, chance: Floats, share: Floats, place: int
+    own: Levelled, pooled: Levelled, chance: Floats, share: Floats, place: int
 ) -> Propensities:
     """own and pool, weighted by how far each can be trusted at each rank.
 
@@ -76,41 +94,54 @@ def _shrunk(
     this one's. The pool holds the segment itself, and uses all data as well as it can be used, so
     by how much the segment's own error exceeds the pool's is independent of the pool's error.
     """
-    common = np.isin(p.ranks, pooled.ranks)
-    at = np.searchsorted(pooled.ranks, p.ranks[common])
+    p = own.curve
+    common = np.isin(p.ranks, pooled.curve.ranks)
+    at = np.searchsorted(pooled.curve.ranks, p.ranks[common])
     others = np.delete(share[:, at], place, axis=0)
     far = _away(p.ranks[common], p.reference)
     # The segment's deviation from the pool, which is partly the segment itself: (sizes, R).
     kept = (1 - share[place, at]) ** 2 + (others**2).sum(axis=0)
     apart = SIZES[:, None] * np.abs(far) * np.sqrt(kept)
-    own, pool = p.deviations[common], pooled.deviations[at]
-    extra = np.maximum((own**2).sum(axis=1) - (pool**2).sum(axis=1), 0.0)
+    extra = np.maximum(own.error[common] ** 2 - pooled.error[at] ** 2, 0.0)
     trust = apart**2 / np.maximum(apart**2 + extra, 1e-300)
-    mean = chance @ trust
-    off = p.log_p[common] - pooled.log_p[at]
+    mean, square = chance @ trust, chance @ trust**2
+    off = own.level[common] - pooled.level[at]
     log_p = p.log_p.copy()
-    log_p[common] = pooled.log_p[at] + mean * off
+    log_p[common] -= (1 - mean) * off
+    # The pool's error has a part in own, so that both weights' squares add up to 1.
+    deviations = p.deviations.copy()
+    deviations[common] -= (1 - np.sqrt(square))[:, None] * own.deviations[common]
     rest = (1 - trust) * apart
-    inside = np.concatenate(
+    more = np.concatenate(
         [
-            pool,
-            covariance_root(
-                (own @ own.T - pool @ pool.T) * ((chance * trust.T) @ trust)
-                + _alike(far) * ((chance * rest.T) @ rest)
-            ),
+            np.sqrt(np.maximum(1 - square, 0.0))[:, None] * pooled.deviations[at],
+            covariance_root(_alike(far) * ((chance * rest.T) @ rest)),
             np.sqrt(chance) * (trust - mean).T * off[:, None],  # because the size is not known
         ],
         axis=1,
     )
-    deviations = np.zeros((len(p.ranks), inside.shape[1] + p.deviations.shape[1]))
-    deviations[common, : inside.shape[1]] = inside
-    deviations[~common, inside.shape[1] :] = p.deviations[~common]
+    columns = np.zeros((len(p.ranks), more.shape[1]))
+    columns[common] = more
+    deviations = np.concatenate([deviations, columns], axis=1)
+    deviations = deviations[:, deviations.any(axis=0)]
+    if deviations.shape[1] > len(deviations):  # a column a rank can say as much
+        upper: Any = np.linalg.qr(deviations.T, mode="r")
+        deviations = upper.T
     return replace(
         p,
         log_p=log_p,
-        deviations=deviations[:, deviations.any(axis=0)],
+        deviations=deviations,
         method=f"{p.method}, leaning on the pool",
     )
+
+
+def anchors(ranks: Ranks, reference: int, many: int) -> Ranks:
+    """A few of these ranks that span them, the reference apart, closer together at the top."""
+    usable = ranks[ranks != reference]
+    if not len(usable) or reference not in ranks:
+        raise NotIdentified("The curves do not share the reference rank and another. Add days.")
+    wanted = np.geomspace(usable[0], usable[-1], many)
+    return np.unique(usable[np.abs(usable[:, None] - wanted).argmin(axis=0)])
 
 
 def _away(ranks: Ranks, reference: int) -> Floats:

@@ -84,13 +84,13 @@ def harvest_by_day(
 
 
 def _is_done(path: Path, source: str) -> bool:
-    """Is this a file that this version wrote for the same input?"""
+    """Is this a file that this version wrote for the same input, and unharmed?"""
     try:
         meta = read_metadata(path) if path.exists() else {}
         if not meta or meta["sources"] != [source]:
             return False
         # Without pairs there are no splits, and a file that has none says that it is older.
-        before = meta["format"] == FORMAT_BEFORE_SPLITS
-        return meta["format"] == FORMAT or (before and Counts.load(path).n_pairs == 0)
+        pairs = Counts.load(path).n_pairs
+        return meta["format"] == FORMAT or (meta["format"] == FORMAT_BEFORE_SPLITS and not pairs)
     except BadCounts:
         return False

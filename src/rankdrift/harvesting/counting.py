@@ -5,8 +5,10 @@ import json
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from rankdrift.core.database import shortages_told
 from rankdrift.core.errors import BadLog, Remark
 from rankdrift.core.version import __version__
+from rankdrift.core.words import many
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.counts.funnel import Funnel, waterfall
 from rankdrift.counts.reading import read_table
@@ -16,7 +18,18 @@ from rankdrift.harvesting.result import DAY, TOTAL
 from rankdrift.log.engines.engine import Days, Engine, PartByPart, Progress
 from rankdrift.log.log import Log
 from rankdrift.log.probing import probe, refuse_rank_zero
-from rankdrift.log.sql.plan import CELLS, KNOWN, RESULT, RESULT_TABLE, SCHEMA, Plan, Planner, Step
+from rankdrift.log.sql.plan import (
+    ANSWER,
+    CELLS,
+    KNOWN,
+    RESULT,
+    RESULT_TABLE,
+    SCHEMA,
+    SHOWN_SOURCE,
+    Plan,
+    Planner,
+    Step,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -206,6 +219,11 @@ def counts_of(connection: "DuckDBPyConnection", table: str, **meta: Any) -> Coun
     meta
         What the counts are to say of themselves.
     """
+    with shortages_told():
+        return _counts_of(connection, table, meta)
+
+
+def _counts_of(connection: "DuckDBPyConnection", table: str, meta: dict[str, Any]) -> Counts:
     found = connection.execute(
         "SELECT kind, shown, CAST(n AS BIGINT), CAST(clicks AS BIGINT), CAST(pairs AS BIGINT)"
         f" FROM {table} WHERE kind IN ('{DAY}', '{TOTAL}')"
@@ -248,18 +266,30 @@ def source_id(log: Log, sizes: Sizes, fingerprint: str | None, day: str | None) 
 
 
 def _refuse_misread(funnel: Funnel, log: Log) -> None:
-    """Stop where going on would give a wrong answer without a word."""
-    if funnel.rows == 0:
-        raise BadLog("The log is empty: it has columns but not a single row.")
-    dropped = funnel.dropped
-    if dropped["other_event"].rows + dropped["click_event"].rows == funnel.rows:
-        _refuse_unnamed_events(log)
+    """Stop where going on would give a wrong answer without a word. A day may well have no result
+    shown, only clicks after midnight or searches that found nothing; the log may not."""
+    outside = funnel.dropped["other_event"].rows + funnel.dropped["click_event"].rows
+    if outside == funnel.rows:
+        _refuse_nothing_shown(log)
     refuse_rank_zero(log, funnel.notes["rank_zero"], funnel.rows)
 
 
-def _refuse_unnamed_events(log: Log) -> None:
+def _refuse_nothing_shown(log: Log) -> None:
     planner = log.planner()
-    event = planner.dialect.text.format(planner.column(log.roles.event or "")[0])
+    shown = Plan(
+        (*log.layout.steps(planner), Step(ANSWER, f"SELECT 1 FROM {SHOWN_SOURCE} LIMIT 1"))
+    )
+    if log.engine.query(shown.as_query()):
+        return
+    [(rows,)] = log.engine.query(f"SELECT count(*) FROM {planner.source}")
+    if not rows:
+        raise BadLog("The log is empty: it has columns but not a single row.")
+    if not log.roles.event:
+        raise BadLog(
+            f"None of the {many(rows, 'row')} of the log shows a result: {log.roles.shown!r} is "
+            "empty in all of them. Name the column of the docs shown with --shown."
+        )
+    event = planner.dialect.text.format(planner.column(log.roles.event)[0])
     found = log.engine.query(
         f"SELECT {event}, count(*) FROM {planner.source} GROUP BY {event}"
         f" ORDER BY count(*) DESC LIMIT 10"

@@ -142,7 +142,7 @@ def rows(p: Planner, in_parts: bool) -> Iterator[SplitRows]:
         sums = {"n": "weight", "clicks": "away", "pairs": "value"}
         yield SplitRows(SCORES, name("score"), sums=sums)
     if p.roles.ranker and extras.several_days(p, in_parts):
-        yield SplitRows(BY_ARM, name("ranker"), "part", "bucket", "rank", "0", {"n": "weight"})
+        yield SplitRows(BY_ARM, name("ranker"), "part", "bucket", "rank", "usual", {"n": "weight"})
 
 
 def _groups(p: Planner, in_parts: bool) -> Iterator[tuple[str, str, str]]:
@@ -458,7 +458,8 @@ def _arms_of_rows(p: Planner, in_parts: bool) -> list[Step]:
 
 def _arms(p: Planner) -> str:
     """Pairs by ranker: how much deeper it showed the item on other days than did those that showed
-    it that day, by hat functions of the mean log2 rank, in 1/FINE."""
+    it that day, by hat functions of the mean log2 rank, in 1/FINE; and how deep it usually is, in
+    half octaves."""
     item, pair = ", ".join(_ITEM), ", ".join(p.pair)
     of_pairs = ", ".join(f"{ITEMS}.{column}" for column in (*p.pair, *_ITEM, "day"))
     shown = (
@@ -491,23 +492,27 @@ def _arms(p: Planner) -> str:
         f"FROM (SELECT {pair}, arm, n, {hats} FROM ({deep}) AS deep) AS hats"
     )
     deeper = ", ".join(f"{share(p, f'f{i} * m - t{i}', 1, 'm')} AS f{i}" for i in HATS)
-    return f"SELECT {pair}, arm, {deeper}\nFROM ({beside}) AS beside WHERE arms > 1"
+    depth = " + ".join(f"{i} * t{i}" for i in HATS)
+    usual = share(p, f"{round(2 * HAT)} * ({depth})", 1, f"m * {FINE}")
+    return (
+        f"SELECT {pair}, arm, {usual} AS usual, {deeper}\nFROM ({beside}) AS beside WHERE arms > 1"
+    )
 
 
 def _by_arm(p: Planner, buckets: int) -> str:
-    """Clicks by rank, weighted so."""
+    """Clicks by rank, and by how deep the item usually is, weighted so."""
     of_keys = "".join(f"{KNOWN}.{key} AS {key}, " for key in (*p.segments, *p.queries))
+    hats = ", ".join(f"f{i}" for i in HATS)
     clicks = (
-        f"SELECT {of_keys}{ARM_CLICKS}.rank AS rank, {', '.join(f'f{i}' for i in HATS)}\n"
+        f"SELECT {of_keys}{ARM_CLICKS}.rank AS rank, usual, {hats}\n"
         f"FROM {ARM_CLICKS} JOIN {ARMS} ON {same_pair(p, ARM_CLICKS, ARMS)}"
         f" AND {ARM_CLICKS}.arm = {ARMS}.arm\n"
         f"JOIN {KNOWN} ON {same_pair(p, ARM_CLICKS, KNOWN)}"
     )
-    hats = ", ".join(f"f{i}" for i in HATS)
     sums = ", ".join(f"CAST(sum(f{i}) AS BIGINT) AS f{i}" for i in HATS)
     bucket = f"{bucket_sql(p, buckets)} AS bucket"
-    kept = ", ".join([*p.segments, bucket, "rank", hats])
-    keys = ", ".join([*p.segments, "bucket", "rank"])
+    kept = ", ".join([*p.segments, bucket, "rank", "usual", hats])
+    keys = ", ".join([*p.segments, "bucket", "rank", "usual"])
     summed = (
         f"SELECT {keys}, {sums}\n"
         f"FROM (SELECT {kept} FROM ({clicks}) AS each_click) AS in_buckets GROUP BY {keys}"

@@ -169,7 +169,8 @@ def import_counts(path: str | os.PathLike[str], *, format: str | None = None) ->
     which, where names of files do not tell."""
     import duckdb
 
-    from rankdrift.log.engines.duckdb.engine import DuckdbEngine, first_line
+    from rankdrift.core.database import first_line
+    from rankdrift.log.engines.duckdb.engine import DuckdbEngine
 
     engine = DuckdbEngine(find(path, format=format))
     missing = [c for c in ("kind", "shown", "n") if c not in {k.lower() for k in engine.columns}]

@@ -7,7 +7,8 @@ from typing import Literal, get_args
 from rankdrift.core.errors import MissingColumns, did_you_mean
 
 ColumnKind = Literal[
-    "int", "float", "bool", "text", "json", "date", "timestamp", "instant", "list", "nested",
+    "int", "huge",  # which may not fit 64 bits
+    "float", "bool", "text", "json", "date", "timestamp", "instant", "list", "nested",
     "other",  # compared as text
 ]  # fmt: skip
 """What an engine says of a column's type. Engines name types each in their own way; everything
@@ -16,7 +17,7 @@ KINDS: tuple[ColumnKind, ...] = get_args(ColumnKind)
 TEXT_KINDS: tuple[ColumnKind, ...] = ("text", "json", "other")
 """Kinds that are read as text."""
 TIME_KINDS: tuple[ColumnKind, ...] = ("date", "timestamp", "instant")
-"""Kinds that have a day whenever they have a value."""
+"""Kinds that have a day whenever they have a value, but for times that stand for none."""
 NESTED_KINDS: tuple[ColumnKind, ...] = ("list", "nested")
 """Kinds of more than one value."""
 
@@ -26,8 +27,8 @@ class Column:
     """A column of the source: `path` is its name, or the names down into a struct.
 
     `full`, `low` and `high` are what the files' own statistics say, where they do: no value is
-    NULL (or blank, in text), and numbers lie between these. What cannot happen need not be checked
-    row by row.
+    NULL (or blank, in text, or a time that stands for none), and numbers lie between these. What
+    cannot happen need not be checked row by row.
     """
 
     path: tuple[str, ...]

@@ -36,6 +36,12 @@ class Files:
         root = os.path.commonpath([os.path.dirname(p) for p in self.paths])
         return {path: os.path.relpath(path, root) for path in self.paths}
 
+    @property
+    def told_by_folders(self) -> set[str]:
+        """Columns that folders' names tell, as in day=2024-05-05/part-0.parquet."""
+        folders = {folder for path in self.paths for folder in Path(path).parts[:-1]}
+        return {folder.split("=")[0].lower() for folder in folders if "=" in folder[1:]}
+
     def fingerprint(self, paths: Iterable[str] | None = None) -> str:
         """Changes when any of these files does (by name, size and time of change)."""
         digest = hashlib.sha256()

@@ -16,6 +16,7 @@ _HOME = {
     "experiment": "experiments",
     "pivot_one": "intervention_harvesting",
     "ratio": "two_ranks",
+    "ratios": "two_ranks",
     "regression_em": "em_features",
     "swaps": "experiments",
     "tally": "tallies",

@@ -123,10 +123,10 @@ def compare(
     log
         From `read_log`.
     methods
-        Names, or one: "loglog", "direct", "auto" or any other curve of `estimate` (rankdrift's own
-        likelihood); "em" and "em-pairs"; "all-pairs", "pivot-one" and "adjacent-chain"
-        (intervention harvesting, down to rank 50 or the log's max_rank); "ctr"; "experiment" and
-        "swaps".
+        Names, or one: "auto", "direct", "loglog" or any other curve of `estimate` (rankdrift's own
+        likelihood); "ratio" (of two ranks at a time, Appendix C); "em" and "em-pairs"; "all-pairs",
+        "pivot-one" and "adjacent-chain" (intervention harvesting, down to rank 50 or the log's
+        max_rank); "ctr"; "experiment" and "swaps".
     reference
         The rank whose propensity is 1 in every curve.
     features
@@ -162,7 +162,7 @@ def compare(
     Examples
     --------
     >>> log = rankdrift.read_log("logs/*.parquet", max_rank=20)  # doctest: +SKIP
-    >>> found = rankdrift.compare(log, methods=["loglog", "all-pairs", "ctr"])  # doctest: +SKIP
+    >>> found = rankdrift.compare(log, methods=["auto", "all-pairs", "ctr"])  # doctest: +SKIP
     >>> for d in found.distances:  # doctest: +SKIP
     ...     print(d.first, d.second, d.verdict, d.meaning)
     """

@@ -12,6 +12,7 @@ from rankdrift.counts.connection import connect
 from rankdrift.methods.interventions import Interventions
 from rankdrift.methods.making_propensities import About, Evidence, by_jackknife, place_of
 from rankdrift.methods.rank_times_stratum import Strata, jackknife_buckets, maximise
+from rankdrift.methods.two_ranks import log_ratios
 from rankdrift.propensities.propensities import Propensities
 
 NEVER = "no pair was shown both there and at {}"
@@ -119,7 +120,7 @@ def pivot_one(found: Interventions, *, reference: int = 1) -> Propensities:
     here, there = found.clicks[:, :, place], found.clicks[:, place, :]
     met = found.pairs[:, :, place].sum(axis=0) > 0
     met[place] = True
-    log_p, influence, enough = _ratios(here, there)
+    log_p, influence, enough = log_ratios(here, there)
     enough[place], log_p[place], influence[:, place] = True, 0.0, 0.0
     gaps = {
         rank: ONE_SIDE.format(reference) if met[rank - 1] else NEVER.format(reference)
@@ -150,7 +151,7 @@ def adjacent_chain(found: Interventions, *, reference: int = 1) -> Propensities:
     """
     at = np.arange(len(found.ranks) - 1)
     here, there = found.clicks[:, at + 1, at], found.clicks[:, at, at + 1]
-    links, link_influence, enough = _ratios(here, there)
+    links, link_influence, enough = log_ratios(here, there)
     broken = np.flatnonzero(~enough) + 1  # the link below rank `broken` is missing
     place = place_of(reference, found.ranks, {})
     above, below = broken[broken <= place], broken[broken > place]
@@ -174,18 +175,6 @@ def _weakest(links: Floats, place: int) -> Floats:
     down = [int(total[place:k].argmin()) + place for k in range(place + 1, len(total) + 1)]
     up = [int(total[k:place].argmin()) + k for k in range(place)]
     return links[:, [*up, min(place, len(total) - 1), *down]]
-
-
-def _ratios(here: Floats, there: Floats) -> tuple[Floats, Floats, Bools]:
-    """log of Σ here / Σ there (K,), how far it moves without each bucket (G, K), and where both
-    sides have clicks in two buckets or more. here, there (G, K)."""
-    enough = ((here > 0).sum(axis=0) > 1) & ((there > 0).sum(axis=0) > 1)
-    total = [np.where(enough, side.sum(axis=0), 1.0) for side in (here, there)]
-    rest = [
-        np.where(enough, all_ - side, 1.0) for side, all_ in zip((here, there), total, strict=True)
-    ]
-    log = np.log(total[0] / total[1])
-    return log, np.log(rest[0] / rest[1]) - log, enough
 
 
 def _propensities(

@@ -20,6 +20,7 @@ import numpy as np
 from rankdrift.core.artefacts import PROPENSITIES_COLUMNS
 from rankdrift.core.errors import BadPropensities, did_you_mean
 from rankdrift.core.files import replacing
+from rankdrift.core.words import cell
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.table import parse_label
 
@@ -32,7 +33,14 @@ def write_csv(columns: Mapping[str, Sequence[Any]], path: str | os.PathLike[str]
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
         for row in zip(*columns.values(), strict=True):
-            writer.writerow(str(v).lower() if isinstance(v, bool) else v for v in row)
+            # A backslash before a character is the character: `parse_label`.
+            writer.writerow(_written(v) for v in row)
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, str):
+        return cell(value)
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def read_csv(file: Path) -> Propensities:

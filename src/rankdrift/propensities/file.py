@@ -12,7 +12,7 @@ from __future__ import annotations
 import glob
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 
 from rankdrift.core.artefacts import COUNTS_KEY, PROPENSITIES_KEY, PROPENSITIES_KIND
 from rankdrift.core.dialects import DUCKDB
+from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadOption, BadPropensities, RankdriftError, did_you_mean
-from rankdrift.core.files import cannot_write, replacing, write_text
+from rankdrift.core.files import write_text
+from rankdrift.core.plain import entries, entry, items, maybe, number, text, whole
 from rankdrift.core.types import Floats, Segment
 from rankdrift.propensities.csv import read_csv, write_csv
 from rankdrift.propensities.intervals import check_level
@@ -116,6 +118,10 @@ def _check_meta(meta: Any) -> dict[str, Any]:
 
 def _assemble(meta: Mapping[str, Any], arrays: Iterable[Mapping[str, Any]]) -> Propensities:
     """The propensities of plain values `meta` and each curve's arrays."""
+    try:
+        _check_plain(meta)
+    except ValueError as error:
+        raise BadPropensities(f"{error}. Estimate again, or correct the file.") from error
     difference = None
     if meta["difference"]:
         left_out = {tuple(segment): why for segment, why in meta["difference"]["left_out"]}
@@ -136,6 +142,35 @@ def _assemble(meta: Mapping[str, Any], arrays: Iterable[Mapping[str, Any]]) -> P
         shrunk={segment: Propensities(**c) for segment, c in curves["leaning"].items()},
         difference=difference,
     )
+
+
+def _check_plain(meta: Mapping[str, Any]) -> None:
+    """Raise ValueError, with its name, for a field that is not what it must be."""
+    for column in items(entry(meta, "segment_columns"), "segment_columns"):
+        text(column, "segment_columns")
+    difference = maybe(entries, entry(meta, "difference"), "difference") or {}
+    for name in {"statistic", "df", "p_value", "spread"} & {*difference}:
+        if not isinstance(difference[name], str):  # NaN and infinity are text
+            number(difference[name], f"difference.{name}", most=np.inf)
+    for curve in items(entry(meta, "curves"), "curves"):
+        entries(curve, "curves")
+        for value in items(entry(curve, "segment", "curves."), "curves.segment"):
+            maybe(text, value, "curves.segment")
+        for name in ("method", "errors"):
+            text(entry(curve, name, "curves."), f"curves.{name}")
+        whole(entry(curve, "reference", "curves."), "curves.reference", 1)
+        maybe(number, entry(curve, "df", "curves."), "curves.df", 0.0)
+        maybe(number, entry(curve, "log_likelihood", "curves."), "curves.log_likelihood")
+        maybe(whole, entry(curve, "parameters", "curves."), "curves.parameters")
+        for rank, why in entries(entry(curve, "gaps", "curves."), "curves.gaps").items():
+            text(why, f"curves.gaps.{rank}")
+        provenance = entries(entry(curve, "provenance", "curves."), "curves.provenance")
+        counted = entries(provenance.get("counts", {}), "curves.provenance.counts")
+        options = entries(counted.get("options", {}), "curves.provenance.counts.options")
+        for role in {"query", "doc", "rank", "click", "search"} & {*options}:
+            named = options[role] or []
+            for column in [named] if isinstance(named, str) else items(named, role):
+                text(column, f"curves.provenance.counts.options.{role}")
 
 
 def _typed(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
@@ -179,7 +214,8 @@ def _save_json(
         columns["high"] = [v if v is None or np.isfinite(v) else None for v in columns["high"]]
         exact = {"log_p": curve.log_p.tolist(), "deviations": _by_column(curve.deviations)}
         curves.append({**about, **columns, **exact})
-    write_text(path, _json({**about_all(p, level, simultaneous), "curves": curves}) + "\n")
+    document = {**about_all(p, level, simultaneous), "curves": curves}
+    write_text(path, _json(sealed(json.loads(json.dumps(document)))) + "\n")
 
 
 def _by_column(deviations: Floats) -> dict[str, Any]:
@@ -208,6 +244,9 @@ def _load_json(file: Path) -> Propensities:
             "it is not JSON, or cut short. Estimate again, or copy it again from where it came."
         ) from error
     meta = _check_meta(found)
+    changed = what_changed(meta)
+    if changed:
+        raise BadPropensities(changed)
     arrays = (
         {**c, "ranks": c["rank"], "deviations": _from_columns(c["deviations"])}
         for c in meta["curves"]
@@ -221,11 +260,12 @@ def _load_json(file: Path) -> Propensities:
 def _save_parquet(
     p: Propensities, path: str | os.PathLike[str], level: float, simultaneous: bool
 ) -> None:
-    import duckdb
+    from rankdrift.core.database import writing
 
     curves = [curve for _, _, curve in all_curves(p)]
     about = [{**a, "rows": len(c.ranks)} for a, c in zip(about_each(p), curves, strict=True)]
-    meta = json.dumps({**about_all(p, level, simultaneous), "curves": about}, allow_nan=False)
+    plain = json.dumps({**about_all(p, level, simultaneous), "curves": about}, allow_nan=False)
+    meta = json.dumps(sealed(json.loads(plain), _arrays(curves)))
     columns: dict[str, NDArray[Any]] = {
         name: np.array([np.nan if v is None else v for v in values])
         if name in ("low", "high", "std_error")
@@ -243,7 +283,7 @@ def _save_parquet(
         "place": np.concatenate([place for _, place in cells]),
         "value": np.concatenate([c.deviations.ravel() for c in curves]),
     }
-    with replacing(path) as part, duckdb.connect(config={"threads": 1}) as con:
+    with writing(path) as (part, con):
         con.register("rankdrift_rows", {**columns, "row": np.arange(start[-1])})
         con.register("rankdrift_cells", flat)
         query = f"""
@@ -254,19 +294,18 @@ def _save_parquet(
             ) USING (row) ORDER BY row"""
         marked = f"KV_METADATA {{{PROPENSITIES_KEY}: {DUCKDB.literal(meta)}}}"
         options = f"FORMAT parquet, COMPRESSION zstd, {marked}"
-        try:
-            con.execute(f"COPY ({query}) TO {DUCKDB.literal(str(part))} ({options})")
-        except duckdb.Error as error:
-            raise cannot_write(path, error) from error
+        con.execute(f"COPY ({query}) TO {DUCKDB.literal(str(part))} ({options})")
 
 
 def _load_parquet(file: Path) -> Propensities:
     import duckdb
 
+    from rankdrift.core.database import connect, interrupted
+
     name = DUCKDB.literal(glob.escape(str(file)))
     meta: dict[str, Any] = {}
     try:
-        with duckdb.connect(config={"threads": 1}) as con:
+        with connect(threads=1) as con:
             stored = con.sql(f"SELECT key, value FROM parquet_kv_metadata({name})").fetchall()
             texts = {bytes(key).decode(): value for key, value in stored}
             if PROPENSITIES_KEY not in texts:
@@ -277,6 +316,8 @@ def _load_parquet(file: Path) -> Propensities:
                 SELECT rank AS ranks, log_p, deviations, pairs, clicks, supported
                 FROM read_parquet({name}, hive_partitioning = false)""").fetchnumpy()
     except duckdb.Error as error:
+        if interrupted(error):
+            raise KeyboardInterrupt from error
         raise (BadPropensities if meta else NoPropensities)(
             "it cannot be read as a Parquet file: it is cut short or of another kind. Copy it "
             f"again from where it came. (DuckDB says: {str(error).splitlines()[0]})"
@@ -287,4 +328,16 @@ def _load_parquet(file: Path) -> Propensities:
         raise BadPropensities(f"it has {len(columns['ranks'])} rows, not {ends[-1]}.")
     parts = {n: np.split(values, ends[:-1]) for n, values in columns.items()}
     parts["deviations"] = [np.stack(list(rows)) for rows in parts["deviations"]]
-    return _assemble(meta, ({n: parts[n][i] for n in parts} for i in range(len(ends))))
+    found_p = _assemble(meta, ({n: parts[n][i] for n in parts} for i in range(len(ends))))
+    curves = [curve for _, _, curve in all_curves(found_p)]
+    changed = what_changed(meta, _arrays(curves), by_hand=False)
+    if changed:
+        raise BadPropensities(changed)
+    return found_p
+
+
+def _arrays(curves: Iterable[Propensities]) -> Iterator[NDArray[Any]]:
+    """What the columns of a Parquet file hold of these curves."""
+    for curve in curves:
+        yield from (curve.ranks, curve.log_p, curve.deviations, curve.pairs, curve.clicks)
+        yield curve.supported

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 NONE = "(none)"
 PLAIN = ("reference", "method", "errors", "log_likelihood", "parameters")
+_FURTHEST = 700.0  # a logarithm whose number still is one
 _ARRAYS = ("ranks", "log_p", "deviations", "pairs", "clicks", "supported")
 
 
@@ -175,8 +176,10 @@ def check_curve(curve: Propensities) -> None:
         wrong = f"its columns do not have {size} rows each"
     elif curve.ranks[0] < 1 or (np.diff(curve.ranks) <= 0).any():
         wrong = "its ranks do not ascend from 1 or more, each once"
-    elif not np.isfinite(curve.log_p).all():
+    elif not np.isfinite(curve.log_p).all() or np.abs(curve.log_p).max() > _FURTHEST:
         wrong = "some propensities are not positive numbers"
+    elif np.isinf(curve.deviations).any() or np.nanmax(np.abs(curve.deviations), initial=0) > 1e9:
+        wrong = "some errors are not numbers of any use"
     elif (curve.pairs < 0).any() or (curve.clicks < 0).any():
         wrong = "some pairs or clicks are negative"
     elif curve.reference not in curve.ranks:

@@ -12,10 +12,12 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankdrift.core.digests import sealed
 from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.core.files import write_text
 from rankdrift.core.notebook import html_table
 from rankdrift.core.version import __version__
+from rankdrift.core.words import cell
 
 if TYPE_CHECKING:
     from rankdrift.charts.style import Figure
@@ -236,7 +238,8 @@ class Comparison:
         if ending == ".csv":
             write_text(path, _csv(self._rows()))
         elif ending == ".json":
-            write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+            plain = json.loads(json.dumps(self.to_dict(), allow_nan=False))
+            write_text(path, json.dumps(sealed(plain), indent=1) + "\n")
         elif ending == ".tex":
             write_text(path, self.to_latex())
         else:
@@ -314,5 +317,5 @@ def _csv(rows: Iterator[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows(rows)
+    writer.writerows([cell(v) if isinstance(v, str) else v for v in row] for row in rows)
     return text.getvalue()

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.core.database import connect
+from rankdrift.core.database import writing
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadOption
-from rankdrift.core.files import replacing, write_text
+from rankdrift.core.files import together, write_text
 from rankdrift.core.registry import Registry
 from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
@@ -108,7 +108,8 @@ def export_training(
     matrix = rows_to_learn(data, features, categorical, say or (lambda _: None))
     weighting = Weighting(as_propensities(propensities), clip, beyond, pool)
     lists, _ = weighting.weigh(matrix.shuffled() if chosen.as_trained else matrix)
-    return chosen.write(lists, Path(path))
+    with together():
+        return chosen.write(lists, Path(path))
 
 
 def _beside(path: Path, ending: str) -> Path:
@@ -214,7 +215,7 @@ def _sparse(lists: Lists, path: Path, with_search: bool) -> None:
 
 def _copy(columns: dict[str, NDArray[Any]], path: Path, select: str, how: str) -> None:
     arrays = {name: np.ascontiguousarray(values) for name, values in columns.items()}
-    with replacing(path) as part, connect(threads=1) as connection:
+    with writing(path) as (part, connection):
         connection.register("rd_rows", arrays)
         target = DUCKDB.literal(str(part))
         connection.execute(f"COPY (SELECT {select} FROM rd_rows) TO {target} ({how})")

@@ -38,7 +38,7 @@ Wanted = str | Feature | Sequence[str | Feature]
 """Features to read: names of columns, patterns, or those of a model."""
 Searches = Literal["all", "clicked"]
 """Which searches to read: all, or those with a click."""
-NUMBERS = ("int", "float", "bool")
+NUMBERS = ("int", "huge", "float", "bool")
 # What a row costs besides its features, and the copies of features while they are sorted.
 ROW_BYTES, COPIES = 120, 3
 

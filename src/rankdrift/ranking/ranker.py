@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadOption, MissingExtra
-from rankdrift.core.files import write_text
+from rankdrift.core.files import together, write_text
 from rankdrift.core.types import Floats
 from rankdrift.core.version import __version__
-from rankdrift.ranking.backends import BACKENDS, Backend, Booster
+from rankdrift.ranking.backends import BACKENDS, Backend, Booster, LightGBM, XGBoost
 from rankdrift.ranking.matrix import Feature, Matrix
+from rankdrift.ranking.trying import try_apart
 
 if TYPE_CHECKING:
     from rankdrift.charts.style import Figure
@@ -113,9 +115,11 @@ class Ranker:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """The model in its library's format, and what is known about it in `PATH.meta.json`."""
-        record = json.dumps(self._record(), indent=1, ensure_ascii=False)
-        write_text(os.fspath(path) + BESIDE, record + "\n")
-        write_text(path, self.text)
+        plain = json.loads(json.dumps(self._record()))
+        record = json.dumps(sealed(plain), indent=1, ensure_ascii=False)
+        with together():
+            write_text(path, self.text)
+            write_text(os.fspath(path) + BESIDE, record + "\n")
 
     def _record(self) -> dict[str, Any]:
         return {
@@ -188,8 +192,11 @@ def _read_record(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(found, dict) and {"model", "backend", "features"} <= found.keys():
+            changed = what_changed(found)
+            if changed:
+                raise BadOption(f"{str(path)!r}, which tells of the model beside it: {changed}")
             return found
-    except (OSError, ValueError):
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError):
         pass
     raise BadOption(
         f"Cannot read {str(path)!r}, which tells of the model beside it. Train again, or delete it "
@@ -238,6 +245,14 @@ def _without_record(text: str, path: Path, name: str) -> Ranker:
             f"The model {str(path)!r} is cut short or was changed. Train again, or copy it again "
             "from where it came."
         )
+    if isinstance(backend, LightGBM | XGBoost):
+        try:
+            try_apart(backend, text)
+        except BadOption as error:
+            raise BadOption(
+                f"{backend.name} cannot read the model {str(path)!r}: {error}. It is damaged, or "
+                "of another version. Train again, or copy it again from where it came."
+            ) from None
     found = backend.contents(_opened(backend, text, path), text)
     if found.has_categories:
         record = path.name + BESIDE

@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from rankdrift.core.artefacts import RESULT_ENDINGS, ResultKind, kind_of_json
+from rankdrift.core.digests import what_changed
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
+from rankdrift.core.plain import entries, entry, items, maybe, number, text, whole
+from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.propensities.file import NoPropensities
 from rankdrift.propensities.propensities import Propensities
@@ -133,6 +136,9 @@ def _read(path: Path, name: str | None) -> tuple[str, ResultKind, Any]:
         raise BadOption(f"{path} is not JSON, or cut short. Write it again.") from error
     if kind_of_json(plain) is ResultKind.PROPENSITIES:
         return known, ResultKind.PROPENSITIES, Propensities.load(path)
+    changed = what_changed(plain) if kind_of_json(plain) else None
+    if changed:
+        raise BadOption(f"{path}: {changed}")
     return known, *_recognise(plain, str(path))
 
 
@@ -164,7 +170,7 @@ def _recognise(result: Any, where: str) -> tuple[ResultKind, Any]:
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise BadOption(
                 f"{where} looks like a {kind}, but it is damaged or was written by another "
-                f"version ({error!r}). Make it again."
+                f"version: {error}. Make it again."
             ) from error
     hint = ""
     if kind is ResultKind.PRINTED_ESTIMATE:
@@ -189,28 +195,114 @@ def _curves(named: Iterable[tuple[str, Propensities]]) -> dict[str, Propensities
 
 
 def _methods(plain: Plain) -> Plain:
-    table = plain["table"]
+    table = {
+        name: items(column, f"table.{name}")
+        for name, column in entries(plain["table"], "table").items()
+    }
     names = [name for name in table if name != "rank" and f"{name}_low" in table]
-    lengths = {len(table[column]) for column in table}
-    if len(lengths) != 1 or not names:
+    if len({*map(len, table.values())}) != 1 or not names or not table.get("rank"):
         raise ValueError("its table has no methods, or columns of different lengths")
-    for distance in plain["distances"]:
-        float(distance["mean_percent"]), str(distance["first"]), str(distance["verdict"])
-    return {**plain, "names": names, "left_out": dict(plain["left_out"])}
+    ranks = [whole(rank, "table.rank", 1) for rank in table["rank"]]
+    if ranks != sorted({*ranks}):
+        raise ValueError("the ranks of its table do not ascend")
+    for name in names:
+        for column in (name, f"{name}_low", f"{name}_high"):
+            for value in entry(table, column, "table."):
+                maybe(number, value, f"table.{column}", 0.0)
+    for name, summary in entries(plain.get("summaries", {}), "summaries").items():
+        reference = entries(summary, f"summaries.{name}").get("reference", 1)
+        whole(reference, f"summaries.{name}.reference", 1)
+    for distance in items(plain["distances"], "distances"):
+        entries(distance, "distances")
+        for name in ("first", "second", "verdict"):
+            text(entry(distance, name, "distances."), f"distances.{name}")
+        maybe(text, distance.get("meaning"), "distances.meaning")
+        number(entry(distance, "mean_percent", "distances."), "distances.mean_percent")
+        for name in ("low", "high"):
+            maybe(number, distance.get(name), f"distances.{name}")
+    left_out = entries(plain["left_out"], "left_out")
+    for name, why in left_out.items():
+        text(why, f"left_out.{name}")
+    number(plain["level"], "level", 0.0, 1.0)
+    return {**plain, "table": table, "names": names, "left_out": dict(left_out)}
 
 
 def _rankers(plain: Plain) -> Plain:
-    for row in plain["table"]:
-        str(row["measure"]), str(row["model"]), row["rank"], row["improvement"], row["value"]
+    for name in ("models", "baselines", "verdicts", "remarks"):
+        for value in items(plain.get(name, []), name):
+            text(value, name)
+    for name in ("bootstrap", "queries", "seed"):
+        maybe(whole, plain.get(name), name)
+    for name, value in entries(plain.get("data", {}), "data").items():
+        if not isinstance(value, Mapping):
+            _scalars(value, f"data.{name}")
+    for name in ("rankdrift", "propensities"):
+        maybe(text, plain.get(name), name)
+    rows = items(plain["table"], "table")
+    for row in rows:
+        entries(row, "table")
+        for name in ("measure", "model"):
+            text(entry(row, name, "table."), f"table.{name}")
+        for name in ("baseline", "note"):
+            maybe(text, row.get(name), f"table.{name}")
+        maybe(whole, entry(row, "rank", "table."), "table.rank", 1)
+        maybe(whole, row.get("clicks"), "table.clicks")
+        maybe(number, entry(row, "value", "table."), "table.value")
+        if maybe(number, entry(row, "improvement", "table."), "table.improvement") is not None:
+            number(entry(row, "sd", "table."), "table.sd", 0.0)
+            number(entry(row, "p_value", "table."), "table.p_value", 0.0, 1.0)
     return plain
 
 
+def _scalars(value: Any, field: str) -> None:
+    for one in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(one, str):
+            text(one, field)
+        elif isinstance(one, Mapping | list):
+            raise ValueError(f"{field} is not a value or a list of values")
+        elif one is not None and not isinstance(one, bool):
+            number(one, field, -1e300, 1e300)
+
+
 def _diagnosis(plain: Plain) -> Plain:
-    checks = [
-        {name: str(check.get(name, "")) for name in ("name", "verdict", "words", "advice")}
-        for check in plain["checks"]
-    ]
-    return {"verdict": str(plain["verdict"]), "checks": checks}
+    checks = []
+    for check in items(plain["checks"], "checks"):
+        said = entries(check, "checks")
+        checks.append(
+            {
+                **{
+                    name: text(said.get(name, ""), f"checks.{name}")
+                    for name in ("name", "words", "advice")
+                },
+                "verdict": _verdict(said.get("verdict")),
+                "curve": _difference(entries(said.get("numbers") or {}, "checks.numbers")),
+            }
+        )
+    verdict, unseen = _verdict(plain["verdict"]), plain.get("unseen")
+    if verdict is Verdict.GOOD and unseen is None:
+        # Until 0.1.0 nothing wrong was enough to be good, whether or not anybody had looked.
+        verdict = Verdict.CANNOT_TELL
+    told = [text(one, "unseen") for one in items(unseen or [], "unseen")]
+    return {"verdict": verdict, "unseen": told, "checks": checks}
+
+
+def _verdict(value: Any) -> Verdict:
+    try:
+        return Verdict(value)
+    except ValueError:
+        raise ValueError(f"verdict is {value!r}, not one of {', '.join(Verdict)}") from None
+
+
+def _difference(numbers: Plain) -> Mapping[str, list[float]] | None:
+    """The curve that a check has to draw, if it has one."""
+    given = {name: numbers.get(name) for name in ("ranks", "difference", "error")}
+    if not all(isinstance(values, list) and None not in values for values in given.values()):
+        return None
+    found = {name: [number(one, name) for one in values or ()] for name, values in given.items()}
+    if len({len(values) for values in found.values()}) > 1:
+        raise ValueError("ranks, difference and error of a check are not of one length")
+    ranks = found["ranks"]
+    return found if len(ranks) > 1 and 1 <= ranks[0] < ranks[-1] else None
 
 
 def _truth(plain: Plain) -> Mapping[str, Mapping[str, Sequence[float]]]:
@@ -218,12 +310,16 @@ def _truth(plain: Plain) -> Mapping[str, Mapping[str, Sequence[float]]]:
     found = plain.get("truth", plain.get("propensities"))
     if not isinstance(found, Mapping):
         found = {"": {"": found}}
-    truth = {
-        str(segment): {str(sort): [float(p) for p in values] for sort, values in sorts.items()}
-        for segment, sorts in found.items()
-    }
-    if any(not p > 0 for sorts in truth.values() for values in sorts.values() for p in values):
-        raise ValueError("its propensities are not all above 0")
+    truth: dict[str, dict[str, list[float]]] = {}
+    for segment, sorts in found.items():
+        for sort, values in entries(sorts, f"truth of {segment!r}").items():
+            where = f"truth of {segment!r}"
+            curve = [number(p, where, 0.0) for p in items(values, where)]
+            if not curve or not min(curve) > 0:
+                raise ValueError(f"the {where} is not all above 0")
+            truth.setdefault(str(segment), {})[str(sort)] = curve
+    if not truth:
+        raise ValueError("it has no propensities")
     return truth
 
 

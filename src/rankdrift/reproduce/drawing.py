@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankdrift.core.files import write_text
+from rankdrift.core.files import together, write_text
 from rankdrift.core.types import Floats, Ranks
 from rankdrift.propensities.intervals import t_quantile
 from rankdrift.propensities.propensities import Propensities
@@ -150,8 +150,6 @@ def save(folder: Path, name: str, chart: Any, lines: Mapping[str, Sequence[Line]
     from rankdrift.charts.style import Figure
 
     paths = [folder / f"{name}{ending}" for ending in (".svg", ".png", ".csv")]
-    for path in paths[:2]:
-        Figure(chart).save(path)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["panel", "curve", "rank", "propensity", "low", "high"])
@@ -161,7 +159,10 @@ def save(folder: Path, name: str, chart: Any, lines: Mapping[str, Sequence[Line]
                 numbers = (row.get(column) for column in ("propensity", "low", "high"))
                 cells = ("" if number is None else f"{number:.6g}" for number in numbers)
                 writer.writerow([title, line.name, row["rank"], *cells])
-    write_text(paths[2], text.getvalue())
+    with together():
+        for path in paths[:2]:
+            Figure(chart).save(path)
+        write_text(paths[2], text.getvalue())
     return paths
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,7 +50,8 @@ Errors = dict[str, dict[str, float]]
 
 ROWS, ENOUGH = 10_000_000, 1_000_000  # of the marketplace
 QUERIES, DAYS = 1_500, 8
-EM_SHARE, EM_DAYS = 0.08, 2  # of the rows: EM needs features, and time
+# How far EM's log p may still have to go: less than a rank's noise, in half the default's time.
+EM_TOLERANCE = 0.02
 TITLES = {"web": "Web, 50 results a page", "mobile": "Mobile, 40 results at a time"}
 PAIRS, RANKS = 40_000, 500
 SCALE = "scaled to the truth, as only ratios are identified"
@@ -132,7 +133,7 @@ def platforms(
     """The figure of Section 4: propensities on the web and on mobile, by three methods."""
     with tempfile.TemporaryDirectory(prefix="rankdrift-") as scratch:
         say(f"A marketplace with {rows:,} results shown ...")
-        made = market(scratch, rows=rows, days=DAYS, queries=QUERIES, seed=seed, features=False)
+        made = market(scratch, rows=rows, days=DAYS, queries=QUERIES, seed=seed)
         counts = harvest(
             read_log(
                 [str(path) for path in made.paths],
@@ -144,10 +145,11 @@ def platforms(
                 where=SAME_QUERY_SAME_RELEVANCE,
             )
         )
+        by_em = _by_em(made.paths, say)
     found = {name: counts.restrict(segments=[name]).pool() for name in PLATFORMS}
     say("Curves ...")
     paper = {name: _as_in_the_paper(found[name]) for name in PLATFORMS}
-    for name, curve in _by_em(int(EM_SHARE * rows), seed, say).items():
+    for name, curve in by_em.items():
         paper[name].append(line_of("EM", curve, BLACK, dash=DOTTED))
     web = next(line for line in paper["web"] if line.name == "loglog")
     paper["mobile"].insert(0, replace(web, name="web, loglog", colour=GREEN, dash=(1, 0)))
@@ -165,7 +167,7 @@ def platforms(
         folder,
         "platforms",
         paper,
-        {n: f"pairs with a single click, of {s}" for n, s in sizes.items()},
+        {n: f"pairs with a single click, of {s}{_size_of(by_em.get(n))}" for n, s in sizes.items()},
     )
     paths += _draw(
         folder,
@@ -178,7 +180,7 @@ def platforms(
 
 def _as_in_the_paper(counts: Counts, scaled_to: Floats | None = None) -> list[Line]:
     direct = estimate(counts, curve="direct", clicks="single", errors="model")
-    loglog = estimate(counts, clicks="single")
+    loglog = estimate(counts, curve="loglog", clicks="single")
     return [
         line_of("direct", direct, BLUE, scaled_to=scaled_to, width=1.2),
         line_of("loglog", loglog, RED, scaled_to=scaled_to, dash=DASHED),
@@ -193,32 +195,37 @@ def _with_every_click(counts: Counts, made: Market, name: str) -> list[Line]:
     return [*lines, true_line(made.propensities[name], BLACK, (2, 3))]
 
 
-def _by_em(rows: int, seed: int, say: Callable[[str], None]) -> dict[str, Propensities]:
-    """Regression EM on the same marketplace, with features; nothing without LightGBM.
+def _by_em(paths: Sequence[Path], say: Callable[[str], None]) -> dict[str, Propensities]:
+    """Regression EM on all rows, with features, that the others count; nothing without LightGBM.
 
-    Without auctions either: their relevance rises before they end, the ranker follows it and no
+    Without auctions, that is: their relevance rises before they end, the ranker follows it and no
     feature tells, which EM would put down to the rank.
     """
     from rankdrift.methods.em_features import regression_em
 
     curves: dict[str, Propensities] = {}
-    with tempfile.TemporaryDirectory(prefix="rankdrift-") as scratch:
-        say(f"EM, on {rows:,} results with their features ...")
-        made = market(scratch, rows=rows, days=EM_DAYS, queries=QUERIES, seed=seed)
-        for name in PLATFORMS:
-            log = read_log(
-                [str(path) for path in made.paths],
-                query=MARKET_QUERY,
-                search="search",
-                day="day",
-                where=f"{SAME_QUERY_SAME_RELEVANCE} AND platform = '{name}'",
-                max_rank=DRAWN,
-            )
-            try:
-                curves[name] = regression_em(read_matrix(log), bootstrap=0, threads=1)
-            except (MissingExtra, NotConverged) as error:
-                say(f"No EM curve for {name}: {error}")
+    for name in PLATFORMS:
+        log = read_log(
+            [str(path) for path in paths],
+            query=MARKET_QUERY,
+            search="search",
+            day="day",
+            where=f"{SAME_QUERY_SAME_RELEVANCE} AND platform = '{name}'",
+            max_rank=DRAWN,
+        )
+        matrix = read_matrix(log)
+        say(f"EM, {name}: {len(matrix):,} results down to rank {DRAWN} with their features ...")
+        try:
+            curves[name] = regression_em(matrix, bootstrap=0, tolerance=EM_TOLERANCE)
+        except (MissingExtra, NotConverged) as error:
+            say(f"No EM curve for {name}: {error}")
     return curves
+
+
+def _size_of(em: Propensities | None) -> str:
+    if em is None:
+        return ""
+    return f"; EM: {em.clicks.sum():,} clicks on {em.provenance['rows']:,} results"
 
 
 def _draw(

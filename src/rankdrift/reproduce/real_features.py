@@ -258,4 +258,4 @@ def _estimated(query: Ints, doc: Ints, search: Ints, rank: Ints, click: Bools) -
         with connect() as connection:
             connection.register("rows", {k: np.asarray(v, np.int64) for k, v in columns.items()})
             connection.execute(f"COPY (FROM rows) TO '{path}' (FORMAT parquet)")
-        return estimate(harvest(read_log(path)), errors="model")
+        return estimate(harvest(read_log(path)), curve="loglog", errors="model")

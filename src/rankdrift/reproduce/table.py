@@ -275,7 +275,7 @@ def _run(
     rows = _first(read_matrix(log, searches="clicked"), size.train)
     curves: dict[str, Propensities] = {}
     say(f"Seed {seed}: estimating.")
-    curves[OURS] = curves[NORMED] = estimate(harvest(log), errors="model")
+    curves[OURS] = curves[NORMED] = estimate(harvest(log), curve="loglog", errors="model")
     if ORACLE in models:
         curves[ORACLE] = true_curve(made.propensities["web"])
     if EM in models:

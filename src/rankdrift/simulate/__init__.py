@@ -4,6 +4,7 @@ appendix_d    pairs as in the paper's simulation, as a log or straight to Counts
 marketplace   a whole marketplace: a log that looks like a real one
 searches      a plain log, as large as asked
 replay        one's own counts with clicks made up anew
+worlds        the lab's worlds: logs in which the curve is right, and logs in which it is wrong
 """
 
 from rankdrift.simulate.appendix_d import World, pairs, pairs_log
@@ -11,8 +12,10 @@ from rankdrift.simulate.marketplace import Market, market
 from rankdrift.simulate.replay import Replay, like
 from rankdrift.simulate.searches import Searches, searches
 from rankdrift.simulate.true_curves import inverse_log
+from rankdrift.simulate.worlds.drawing import LabWorld, world
 
 __all__ = [
+    "LabWorld",
     "Market",
     "Replay",
     "Searches",
@@ -23,4 +26,5 @@ __all__ = [
     "pairs",
     "pairs_log",
     "searches",
+    "world",
 ]

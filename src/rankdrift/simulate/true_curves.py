@@ -20,7 +20,23 @@ def steady(ranks: Floats) -> Floats:
     return np.asarray((1 + (ranks - 1) / 3) ** -0.45)
 
 
+def steep(ranks: Floats) -> Floats:
+    """Few look further than the first results."""
+    return np.asarray(ranks**-0.8)
+
+
+def dips(ranks: Floats, batch: int) -> Floats:
+    """What is left of interest in results that are loaded so many at a time: it falls off over
+    the last three eighths of every batch."""
+    place = (ranks - 1) % batch
+    return np.asarray(np.exp(-1.2 * np.maximum(place - 0.6 * batch, 0) / (0.375 * batch)))
+
+
 def dipping(ranks: Floats) -> Floats:
-    """Mobile: the same, with dips over the last 15 of every 40 results loaded."""
-    place = (ranks - 1) % 40
-    return np.asarray(steady(ranks) * np.exp(-1.2 * np.maximum(place - 24, 0) / 15))
+    """Mobile: as the web, with dips over the last 15 of every 40 results loaded."""
+    return steady(ranks) * dips(ranks, 40)
+
+
+def in_twenties(ranks: Floats) -> Floats:
+    """The same with results loaded 20 at a time."""
+    return steady(ranks) * dips(ranks, 20)

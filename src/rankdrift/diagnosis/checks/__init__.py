@@ -2,16 +2,25 @@
 
 from rankdrift.diagnosis.assumption import ASSUMPTIONS
 
-# In the order in which they are made and told.
+# In the order in which they are made and told: why docs move first, then whom the curve is of, then
+# the curve itself.
 # isort: off
-from rankdrift.diagnosis.checks import click_probabilities
-from rankdrift.diagnosis.checks import direction
+from rankdrift.diagnosis.checks import score
+from rankdrift.diagnosis.checks import rankers
+from rankdrift.diagnosis.checks import relevance
+from rankdrift.diagnosis.checks import outcome
+from rankdrift.diagnosis.checks import users
 from rankdrift.diagnosis.checks import gaps
+from rankdrift.diagnosis.checks import moves
+from rankdrift.diagnosis.checks import queries
+from rankdrift.diagnosis.checks import neighbours
+from rankdrift.diagnosis.checks import segments
 from rankdrift.diagnosis.checks import fit_of_blocks
 from rankdrift.diagnosis.checks import curve_shape
-from rankdrift.diagnosis.checks import support
 from rankdrift.diagnosis.checks import period
-from rankdrift.diagnosis.checks import segments
+from rankdrift.diagnosis.checks import support
+from rankdrift.diagnosis.checks import direction
+from rankdrift.diagnosis.checks import click_probabilities
 # isort: on
 
 __all__ = [
@@ -21,7 +30,15 @@ __all__ = [
     "direction",
     "fit_of_blocks",
     "gaps",
+    "moves",
+    "neighbours",
+    "outcome",
     "period",
+    "queries",
+    "rankers",
+    "relevance",
+    "score",
     "segments",
     "support",
+    "users",
 ]

@@ -1,33 +1,41 @@
-"""Does relevance stay the same between the appearances of a pair?
+"""Does relevance have a trend over the day?
 
-If it rose, pairs that moved up tell of a curve that is too steep, and pairs that moved down of one
-that is too flat.
+If it rises, pairs that moved up tell of a steeper curve than pairs that moved down. The two errors
+cancel in the curve of both: a trend alone does no harm.
 """
 
+from rankdrift.core.verdicts import Verdict
+from rankdrift.diagnosis.agreement import compared
 from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Finding
-from rankdrift.diagnosis.halves import halves_agree
+from rankdrift.diagnosis.drifts import WANTED, drift_test
 
 UP, DOWN = (1, 2), (3, 4)  # places in DRIFTS
 
 
 def check(data: Data) -> Finding:
-    """The curve of pairs that moved up against that of pairs that moved down."""
-    return halves_agree(
-        data,
-        UP,
-        DOWN,
-        ("pairs whose item moved up", "pairs whose item moved down"),
-        "Relevance seems to rise or fall between appearances. Add columns that must be equal "
-        "(--same price), leave out items whose relevance changes by itself (--where), or take "
-        "appearances closer in time.",
+    """Pairs that moved up against those that moved down."""
+    rises = "Relevance seems to rise between appearances"
+    falls = "Relevance seems to fall between appearances"
+    harmless = (
+        "that alone leaves the curve as it is, as pairs that moved up and down make up for it."
+    )
+    return compared(
+        drift_test(data, UP, DOWN),
+        "Pairs that moved up and pairs that moved down",
+        steeper=f"{rises}; {harmless}",
+        flatter=f"{falls}; {harmless}",
+        advice="If docs rise because they get better, such as by a price cut, the curve is off: "
+        "make those columns equal (--same price), or log the ranker's score (--score).",
     )
 
 
 ASSUMPTIONS.register(
     Assumption(
-        "moved up against moved down",
-        "Do pairs that moved up tell the same curve as pairs that moved down?",
+        "trend",
+        "Does relevance stay the same over the day?",
         "the time of day of each row",
         check,
+        worst=Verdict.GOOD,
+        wanted=WANTED,
     )
 )

@@ -1,29 +1,32 @@
-"""Does relevance stay the same within a day?"""
+"""Do appearances close together tell the same curve as those far apart?"""
 
+from rankdrift.diagnosis.agreement import compared
 from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Finding
-from rankdrift.diagnosis.halves import halves_agree
+from rankdrift.diagnosis.drifts import WANTED, drift_test
 
 SHORT, LONG = (1, 3), (2, 4)  # places in DRIFTS
 
 
 def check(data: Data) -> Finding:
-    """The curve of pairs shown within an hour against that of pairs shown over longer."""
-    return halves_agree(
-        data,
-        SHORT,
-        LONG,
-        ("pairs shown within an hour", "pairs shown over longer"),
-        "Appearances far apart give another curve than those close together: relevance seems to "
-        "change within a day. Trust the short gaps (Counts.drifting), or add columns that must be "
-        "equal (--same).",
+    """Pairs shown within an hour against those shown over longer."""
+    return compared(
+        drift_test(data, LONG, SHORT),
+        "Pairs shown over an hour or more and pairs shown within one",
+        steeper="Over longer times the curve is steeper: docs seem to move because their relevance "
+        "changes, and the curve takes that for attention.",
+        advice="Neither part need be right. Make columns equal that change over the day (--same "
+        "price), or log the ranker's score and adjust for it (--score, estimate --adjust score).",
+        sign=-1,
+        both_sides=False,
     )
 
 
 ASSUMPTIONS.register(
     Assumption(
-        "short against long gaps",
+        "gaps",
         "Do pairs shown within an hour tell the same curve as pairs shown over longer?",
         "the time of day of each row",
         check,
+        wanted=WANTED,
     )
 )

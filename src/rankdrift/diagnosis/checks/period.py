@@ -15,11 +15,17 @@ def check(data: Data) -> Finding:
         Verdict.CAUTION,
         f"Propensities repeat every {period} ranks (BIC better by {gain:.0f}): results seem to be "
         f"loaded or paged {period} at a time.",
-        f"Use curve='auto' or 'loglog + periodic({period})'.",
-        numbers,
+        advice=f"Use --curve auto or 'loglog + batch({period})'.",
+        numbers=numbers,
     )
 
 
 ASSUMPTIONS.register(
-    Assumption("period", "Is there no period that the curve does not have?", "nothing more", check)
+    Assumption(
+        "period",
+        "Is there no period that the curve does not have?",
+        "nothing more",
+        check,
+        worst=Verdict.CAUTION,
+    )
 )

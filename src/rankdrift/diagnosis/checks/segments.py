@@ -6,13 +6,22 @@ from functools import reduce
 
 import numpy as np
 
+from rankdrift.core.errors import NotIdentified
 from rankdrift.core.rank_blocks import block_weights
 from rankdrift.core.verdicts import Verdict
 from rankdrift.core.words import ranges
 from rankdrift.counts.counts import Counts
-from rankdrift.diagnosis.agreement import LIKELY, MATTERS, SURE, percent_above
-from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Finding
-from rankdrift.estimation.segments import estimate_by
+from rankdrift.diagnosis.agreement import (
+    LIKELY,
+    MATTERS,
+    SURE,
+    could_see,
+    percent_above,
+    plain_numbers,
+    reach_of,
+)
+from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Evidence, Finding
+from rankdrift.estimation.part_test import segments_test
 from rankdrift.propensities.propensities import Propensities
 
 # Below this, a difference at a typical rank would be told as 0.0%.
@@ -20,22 +29,21 @@ NOTHING = 0.0005
 
 
 def check(data: Data) -> Finding:
-    """Hotelling's test of one curve for all, and how far segments are apart beyond noise."""
-    curve = estimate_by(data.counts, data.counts.segment_columns, data.options)
-    test = curve.difference
-    assert test
-    differ = test.p_value < SURE and test.spread > MATTERS / 2
+    """Each segment against all, in blocks of ranks."""
     by = ",".join(data.counts.segment_columns)
+    test = segments_test(data.counts, data.fitted)
+    if test is None:
+        raise NotIdentified(f"only one segment by {by} has clicks to compare.")
+    chance = f"p = {test.p_value:.2g}"
     return Finding(
-        Verdict.CAUTION if differ else Verdict.GOOD,
-        f"By {by}. {segment_difference_words(curve)}",
-        f"Give each its own curve: --by {by}." if differ else "",
-        {
-            "statistic": test.statistic,
-            "df": test.df,
-            "p_value": test.p_value,
-            "spread": test.spread,
-        },
+        None,
+        f"By {by}, segments differ by no more than chance ({chance}); {could_see(test.noise)}.",
+        alarm=f"By {by}, segments have curves of their own ({chance}): one of them differs from "
+        f"all by {test.beyond_noise:.0%} at a typical rank.",
+        advice=f"Give each its own curve: --by {by}.",
+        wanted="Add days, or use fewer segments.",
+        evidence=Evidence(test.p_value, test.beyond_noise, reach_of(test.mean, test.noise)),
+        numbers=plain_numbers(test),
     )
 
 
@@ -103,5 +111,6 @@ ASSUMPTIONS.register(
         "counts that are split by segment",
         check,
         asked_of=_has_segments,
+        worst=Verdict.CAUTION,
     )
 )

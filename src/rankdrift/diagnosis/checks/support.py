@@ -5,7 +5,7 @@ from rankdrift.core.words import ranges
 from rankdrift.counts.connection import connection
 from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Finding
 
-MOST_WEAK = 0.5  # of the ranks; where more are thin, that is serious
+MOST_WEAK = 0.5  # of the ranks; where more are thin, the curve as a whole cannot be told
 
 
 def check(data: Data) -> Finding:
@@ -28,13 +28,12 @@ def check(data: Data) -> Finding:
         )
     if not weak:
         return Finding(Verdict.GOOD, f"{words}.", numbers=numbers)
-    serious = len(weak) / terms.size > MOST_WEAK
+    thin = len(weak) / terms.size > MOST_WEAK
     return Finding(
-        Verdict.SERIOUS if serious else Verdict.CAUTION,
-        f"{words}; thin: {ranges(weak)}.",
-        "Add days, use a curve with fewer parameters (loglog, fewer knots), or stop at a smaller "
-        "--max-rank.",
-        numbers,
+        Verdict.CANNOT_TELL if thin else Verdict.GOOD,
+        f"{words}; thin: {ranges(weak)}. Intervals there are not to be taken at their word.",
+        wanted="Add days, use a simpler --curve, or stop at a smaller --max-rank.",
+        numbers=numbers,
     )
 
 

@@ -8,9 +8,16 @@ import duckdb
 
 from rankdrift.core.errors import MissingColumns
 from rankdrift.log.columns import TIME_KINDS, Column
+from rankdrift.log.sql.values import FIRST_DAY, LAST_DAY
 
 # Beyond this many files, reading all their statistics costs more than it saves.
 MANY_FILES = 2_000
+# Do statistics say that all times have a day, in whichever zone?
+_SANE = " AND ".join(
+    f"coalesce(TRY_CAST(stats_{end}_value AS DATE) > DATE '{FIRST_DAY}'"
+    f" AND TRY_CAST(stats_{end}_value AS DATE) < DATE '{LAST_DAY}', FALSE)"
+    for end in ("min", "max")
+)
 
 
 def with_statistics(
@@ -34,7 +41,8 @@ def with_statistics(
         " count(stats_null_count) = count(*) AND sum(stats_null_count) = 0,"
         " count(stats_min_value) = count(*) AND count(stats_max_value) = count(*),"
         " min(TRY_CAST(stats_min_value AS BIGINT)), max(TRY_CAST(stats_max_value AS BIGINT)),"
-        " min(ascii(stats_min_value)), count(DISTINCT file_name)"
+        " min(ascii(stats_min_value)), max(ascii(stats_max_value)), count(DISTINCT file_name),"
+        f" bool_and({_SANE})"
         " FROM rd_statistics GROUP BY path_in_schema"
     ).fetchall()
     files = con.execute(
@@ -43,16 +51,18 @@ def with_statistics(
     ).fetchall()[0][0]
     wanted = {column.name: column for column in columns if len(column.path) == 1}
     stated: dict[str, Column] = {}
-    for name, full, known, low, high, first, have in found:
+    for name, full, known, low, high, first, last, have, sane in found:
         column = wanted.get(name)
         if column is None or have < files:
             continue
         if column.kind == "int" and known:
             stated[name] = replace(column, full=full, low=low, high=high)
         elif column.kind == "text":
-            # A smallest text that starts beyond the blank: none is blank.
-            stated[name] = replace(column, full=full and known and (first or 0) > ord(" "))
-        elif column.kind in (*TIME_KINDS, "bool"):
+            # A smallest text that starts beyond the blank, and a greatest that starts with a letter
+            # of ASCII: none is blank, nor does one start with a blank of another script.
+            plain = (first or 0) > ord(" ") and (last or 128) < 128
+            stated[name] = replace(column, full=full and known and plain)
+        elif column.kind == "bool" or (column.kind in TIME_KINDS and sane):
             stated[name] = replace(column, full=full)
     return stated
 
@@ -67,7 +77,7 @@ def days_by_statistics(
     found = con.execute(
         "SELECT stats_min_value, file_name, sum(num_values)::BIGINT, bool_and(coalesce("
         " stats_null_count = 0 AND stats_min_value = stats_max_value"
-        " AND TRY_CAST(stats_min_value AS DATE) IS NOT NULL, FALSE))"
+        f" AND {_SANE}, FALSE))"
         " FROM rd_statistics WHERE path_in_schema = $name GROUP BY ALL",
         {"name": column.name},
     ).fetchall()

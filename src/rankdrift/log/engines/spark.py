@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 import duckdb
 
+from rankdrift.core.database import connect
 from rankdrift.core.dialects import SPARK, Dialect
 from rankdrift.core.errors import BadLog, BadOption, MissingExtra
 from rankdrift.log.columns import Column, ColumnKind
@@ -138,7 +139,7 @@ class SparkEngine:
         files = self._files
         if files is None or files.format != "parquet" or len(files.paths) == 1:
             return []
-        with duckdb.connect() as con:
+        with connect() as con:
             paths = [glob.escape(path) for path in files.paths]
             return check_schemas(con, paths, [self.columns[name] for name in used])
 
@@ -292,7 +293,7 @@ def _read(session: Any, files: Files) -> Any:
     reader = session.read
     paths = [path if "://" in path else _literal_path(path) for path in files.paths]
     root = _partition_root(files.paths)
-    if root:
+    if root and _folders_tell(files):
         reader = reader.option("basePath", root)
     if files.format == "parquet":
         try:
@@ -316,6 +317,14 @@ def _read(session: Any, files: Files) -> Any:
             enforceSchema=False,
         )
     return frame
+
+
+def _folders_tell(files: Files) -> bool:
+    """As for DuckDB: what files say themselves comes before the names of folders."""
+    from rankdrift.log.engines.duckdb.readers import folders_tell
+
+    with connect() as con:
+        return folders_tell(con, files)
 
 
 def _partition_root(paths: Sequence[str]) -> str | None:
@@ -382,7 +391,7 @@ def _renamed(sql: str, names: Mapping[str, str]) -> str:
 
 def _in_duckdb(result: Any) -> duckdb.DuckDBPyConnection:
     """An Arrow table, brought home as the result of a plan."""
-    connection = duckdb.connect()
+    connection = connect()
     connection.execute(f"CREATE SCHEMA {SCHEMA}")
     connection.register("rd_result", result)
     connection.execute(f"CREATE TABLE {RESULT_TABLE} AS FROM rd_result")

@@ -205,5 +205,8 @@ class Planner:
         conditions = [c for c in (self.prune, also) if c]
         if self.day is not None:
             which = f"= DATE {self.dialect.literal(self.day)}" if self.day else "IS NULL"
-            conditions.append(f"{self.day_sql()} {which}")
+            sql, kind = self.column(self.roles.day or "")
+            # A date as it is, so that engines can skip by statistics and folders.
+            plain = self.day and kind == "date"
+            conditions.append(f"{sql if plain else self.day_sql()} {which}")
         return f" WHERE {' AND '.join(f'({c})' for c in conditions)}" if conditions else ""

@@ -83,13 +83,19 @@ def _rank(p: Planner) -> tuple[str, str]:
     """The rank as displayed, from 1 at the very top, whatever the log counts from."""
     rank, bad = p.layout.rank(p)
     if p.rules.first_rank != 1 and not p.layout.rank_is_place:
-        rank = f"CAST({rank} AS BIGINT) + {1 - p.rules.first_rank}"
+        rank = f"{_bounded(rank)} + {1 - p.rules.first_rank}"
     if p.roles.page:
         page, bad_page = values.rank(*p.column(p.roles.page), p.dialect)
-        pages = f"(CAST({page} AS BIGINT) - {p.rules.first_page})"
-        rank = f"({rank}) + {pages} * {p.rules.page_size}"
+        pages = f"({_bounded(page)} - {p.rules.first_page})"
+        rank = f"{_bounded(rank)} + {pages} * {p.rules.page_size}"
         bad = f"({bad}) OR ({bad_page})"
     return rank, bad
+
+
+def _bounded(number: str) -> str:
+    """No further than sums and products of it fit 64 bits; ranks and pages are small."""
+    most = 10**12
+    return f"CAST(CASE WHEN {number} > {most} THEN {most} ELSE {number} END AS BIGINT)"
 
 
 # -- rows_shown: what becomes of every row ---------------------------------------------------------
@@ -111,8 +117,8 @@ def _drops(p: Planner) -> dict[str, tuple[str, str]]:
         drops["bad_rank"] = ("bad_rank", "NOT bad_rank")
     drops |= _rank_drops(p)
     if not _is_full(p, roles.doc):
-        drops["no_doc"] = _blank("doc", p.layout.doc(p)[1])
-    query = [_blank(q, p.columns[c].kind) for q, c in zip(p.queries, roles.query, strict=True)]
+        drops["no_doc"] = _blank(p, "doc", p.layout.doc(p)[1])
+    query = [_blank(p, q, p.columns[c].kind) for q, c in zip(p.queries, roles.query, strict=True)]
     if not any(_is_full(p, column) for column in roles.query):
         drops["no_query"] = (
             " AND ".join(f"({drop})" for drop, _ in query),
@@ -160,10 +166,11 @@ def _at_least(p: Planner, name: str | None, least: int) -> bool:
     return low is not None and low >= least
 
 
-def _blank(name: str, kind: ColumnKind) -> tuple[str, str]:
+def _blank(p: Planner, name: str, kind: ColumnKind) -> tuple[str, str]:
     """The conditions that a value is missing or blank, and that it is not."""
     if kind in TEXT_KINDS:
-        return f"{name} IS NULL OR trim({name}) = ''", f"trim({name}) <> ''"
+        trimmed = p.dialect.trim.format(name)
+        return f"{name} IS NULL OR {trimmed} = ''", f"{trimmed} <> ''"
     return f"{name} IS NULL", f"{name} IS NOT NULL"
 
 

@@ -8,6 +8,9 @@ from rankdrift.core.dialects import Dialect
 from rankdrift.log.columns import NESTED_KINDS, TEXT_KINDS, TIME_KINDS, Column, ColumnKind
 from rankdrift.log.options import Rules
 
+FIRST_DAY, LAST_DAY = "1900-01-02", "2999-12-31"
+"""Days of a log lie between these. A time in year 1, 1900 or 9999 stands for none, and past 9999 it
+is no date in Python."""
 _YES = ("true", "t", "yes", "y")
 _A_DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
@@ -15,7 +18,7 @@ _A_DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 def plain_text(sql: str, kind: ColumnKind, d: Dialect) -> str:
     """The value as text without surrounding blanks."""
     as_text = d.json_text.format(sql) if kind == "json" else d.text.format(sql)
-    return f"trim({as_text})"
+    return d.trim.format(as_text)
 
 
 def key(sql: str, kind: ColumnKind, d: Dialect) -> str:
@@ -123,10 +126,9 @@ def _is_whole(number: str) -> str:
 def day(column: Column, sql: str, rules: Rules, d: Dialect) -> str:
     """The day of a date, a timestamp, text, YYYYMMDD or an epoch in s, ms, µs or ns."""
     found = _day(column, sql, rules, d)
-    if column.kind == "date":  # as it is, so that engines can skip by statistics
+    if column.full and column.kind in TIME_KINDS:
         return found
-    # A time in year 1 or 9999 stands for none, and past 9999 it is no date in Python.
-    sane = f"{found} BETWEEN DATE '1900-01-01' AND DATE '2999-12-31'"
+    sane = f"{found} BETWEEN DATE '{FIRST_DAY}' AND DATE '{LAST_DAY}'"
     return f"CASE WHEN {sane} THEN {found} END"
 
 

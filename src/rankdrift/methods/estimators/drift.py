@@ -70,8 +70,10 @@ def _jackknife(counts: Counts, whole: Propensities) -> Floats | None:
     return bucket_deviations(influence, used)
 
 
-METHODS.register(curve_method("loglog", "rankdrift's default: a log-log curve", default=True))
+METHODS.register(
+    curve_method("auto", "rankdrift's default: a curve chosen by the data", default=True)
+)
 METHODS.register(
     curve_method("direct", "the same likelihood, a parameter for each rank", default=True)
 )
-METHODS.register(curve_method("auto", "the same likelihood, the curve chosen by the data"))
+METHODS.register(curve_method("loglog", "the same likelihood, the paper's log-log curve"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,10 @@ from rankdrift.core.words import figure, percent, printable, ranges, rank_words,
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
+
+# What no line is to be broken in, unless it is longer than any that we write.
+_WHOLE = re.compile(r"--[a-z][a-z-]{0,28}[a-z](?![a-z-])|p = [0-9.e+-]{0,12}[0-9](?![0-9])")
 
 
 def render(template: str, *, script: str | None = None, **values: Any) -> str:
@@ -51,6 +56,7 @@ def environment() -> Environment:
     )
     made.filters |= {
         "plain": lambda text: printable(str(text)),
+        "prose": _prose,
         "count": lambda number: f"{number:,.0f}",
         "percent": percent,
         "figure": figure,
@@ -59,6 +65,13 @@ def environment() -> Environment:
         "segment": segment_words,
     }
     return made
+
+
+def _prose(text: str) -> Markup:
+    """Escaped, with options and p-values that no line is broken in."""
+    from markupsafe import Markup, escape
+
+    return Markup(_WHOLE.sub(r'<span class="one">\g<0></span>', str(escape(printable(text)))))
 
 
 @cache

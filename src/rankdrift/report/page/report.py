@@ -17,6 +17,7 @@ from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.checks.segments import segment_difference_words
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.summary import gap_words
+from rankdrift.report.diagnosis import HEADLINES, UNSEEN, Sorted, sort_checks
 from rankdrift.report.page.blocks import funnel_lines, listed, made_now, note_lines
 from rankdrift.report.page.comparison_tables import (
     distance_rows,
@@ -25,6 +26,7 @@ from rankdrift.report.page.comparison_tables import (
     ranker_tables,
 )
 from rankdrift.report.page.curve_svg import curve_picture
+from rankdrift.report.page.difference_svg import difference_picture
 from rankdrift.report.page.frame import render
 from rankdrift.report.page.series import LEVEL, MOST_SEGMENTS, Series, all_series
 from rankdrift.report.page.snippets import snippets
@@ -34,11 +36,6 @@ from rankdrift.report.results import Findings, Plain, Results
 AXES = {"linear": (False, False), "log": (True, False), "loglog": (True, True)}
 FIRST_AXES = "log"
 TYPICAL = 10  # the rank whose numbers come first
-HEADLINES = {
-    Verdict.GOOD: "None of the checks found a problem.",
-    Verdict.CAUTION: "Use it with care: some checks ask for attention.",
-    Verdict.SERIOUS: "Do not rely on it yet: some assumptions fail on this data.",
-}
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ def render_report(found: Findings, *, title: str | None = None, queries: bool = 
         title=title,
         headline=_headline(series, rank),
         verdict=diagnosis["verdict"] if diagnosis else None,
-        verdict_words=HEADLINES.get(diagnosis["verdict"], "") if diagnosis else "",
+        verdict_words=_sentence(diagnosis["verdict"]) if diagnosis else "",
         tiles=_tiles(counts, main),
         series=series,
         groups=_groups(series),
@@ -90,7 +87,10 @@ def render_report(found: Findings, *, title: str | None = None, queries: bool = 
         left_out=max((len(c.by_segment) - MOST_SEGMENTS for c in found.curves.values()), default=0),
         gaps=gap_words(main) if main else [],
         difference=segment_difference_words(main) if main else "",
-        diagnosis=diagnosis,
+        unseen=diagnosis["unseen"] if diagnosis else [],
+        unseen_title=UNSEEN,
+        checks=_checks(diagnosis) if diagnosis else None,
+        pictured=any(check["curve"] for check in diagnosis["checks"]) if diagnosis else False,
         undiagnosed=found.undiagnosed,
         funnel=funnel_lines(counts.funnel) if counts else None,
         notes=note_lines(counts.funnel) if counts else [],
@@ -102,6 +102,19 @@ def render_report(found: Findings, *, title: str | None = None, queries: bool = 
         provenance=_provenance(given, found.curves, queries),
     )
     return Page(html, given, diagnosis["verdict"] if diagnosis else None)
+
+
+def _sentence(verdict: Verdict) -> str:
+    words = HEADLINES[verdict]
+    return words[0].upper() + words[1:]
+
+
+def _checks(diagnosis: Plain) -> Sorted:
+    """The checks in the order in which they are told, each with its picture."""
+    return sort_checks(
+        {**check, "picture": difference_picture(check["curve"]) if check["curve"] else None}
+        for check in diagnosis["checks"]
+    )
 
 
 def _method_tables(comparison: Plain, queries: bool) -> dict[str, Any]:

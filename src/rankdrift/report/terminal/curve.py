@@ -5,16 +5,19 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from rankdrift.core.words import segment_words
+from rankdrift.diagnosis.agreement import percent_above
 from rankdrift.diagnosis.checks.segments import segment_difference_words
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.summary import gap_words
 from rankdrift.report.terminal.tables import empty_table, heading, line
 
 SHOWN = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000)
-WIDTH = 16
+WIDTH, NARROWER = 16, 8  # of the bars, alone and with another column
 
 
-def curve_report(found: Propensities, level: float, simultaneous: bool) -> Group:
+def curve_report(
+    found: Propensities, level: float, simultaneous: bool, plain: Propensities | None = None
+) -> Group:
     """Lay out a curve, those of its segments, and which ranks have no estimate.
 
     Parameters
@@ -23,18 +26,23 @@ def curve_report(found: Propensities, level: float, simultaneous: bool) -> Group
         The curve.
     level, simultaneous
         Of the intervals, as in `Propensities.interval`.
+    plain
+        The curve before it was adjusted, to stand beside it.
     """
     whole = " of the whole curve at once" if simultaneous else ""
     blocks: list[RenderableType] = [
         heading(f"Propensities, relative to rank {found.reference}"),
-        _table(found, level, simultaneous),
+        _table(found, level, simultaneous, plain),
         line(f"{found.method}; intervals{whole} at {level:.0%} from {found.errors}", "dim"),
     ]
+    if plain:
+        blocks += [line(text) for text in adjusted_words(found, plain)]
     curves = found.shrunk or found.by_segment
+    unadjusted = (plain.shrunk or plain.by_segment) if plain else {}
     for segment, curve in curves.items():
         blocks += [
             heading(f"{', '.join(found.segment_columns)}: {segment_words(segment)}"),
-            _table(curve, level, simultaneous),
+            _table(curve, level, simultaneous, unadjusted.get(segment)),
         ]
     if found.difference:
         pooled = "Curves above lean on the pool as far as that allows."
@@ -45,24 +53,62 @@ def curve_report(found: Propensities, level: float, simultaneous: bool) -> Group
     return Group(*blocks)
 
 
-def _table(found: Propensities, level: float, simultaneous: bool) -> RenderableType:
+def adjusted_words(found: Propensities, plain: Propensities) -> list[str]:
+    """What an adjustment did to a curve and to those of its segments, a sentence each."""
+    told = [f"Adjusted by {found.provenance['adjust']}: {_change(found, plain)}."]
+    for segment, curve in found.by_segment.items():
+        before = plain.by_segment.get(segment)
+        if before is not None:
+            told.append(f"{segment_words(segment)}, by its own clicks: {_change(curve, before)}.")
+    return told
+
+
+def _change(found: Propensities, plain: Propensities) -> str:
+    """How far the curve moved, the mean over ranks that have data, and where most."""
+    known = np.flatnonzero(found.pairs > 0)
+    moved = (found.log_p - plain.log_p)[known]
+    mean, most = float(moved.mean()), int(np.abs(moved).argmax())
+    rank = int(found.ranks[known[most]])
+    return (
+        f"on average over ranks propensities are {_percent(mean)} the plain ones, at rank {rank} "
+        f"{_percent(float(moved[most]))}"
+    )
+
+
+def _percent(log: float) -> str:
+    percent = percent_above(log)
+    return f"{abs(percent):.0f}% {'below' if percent < 0 else 'above'}"
+
+
+def _table(
+    found: Propensities, level: float, simultaneous: bool, plain: Propensities | None = None
+) -> RenderableType:
     low, high = found.interval(level, simultaneous)
-    top = max(float(found.values.max()), 1.0)
-    rows = empty_table(["rank"], ["propensity", "low", "high", "", "pairs", "clicks", ""])
+    top, wide = max(float(found.values.max()), 1.0), NARROWER if plain else WIDTH
+    beside = ["plain"] if plain else []
+    rows = empty_table(["rank"], ["propensity", "low", "high", *beside, "", "pairs", "clicks", ""])
     last = int(found.ranks[-1])
     for rank in sorted({*(r for r in SHOWN if r < last), last}):
         place = int(np.searchsorted(found.ranks, rank))
         if found.ranks[place] != rank:
             continue
-        bar = "█" * max(1, round(WIDTH * float(found.values[place]) / top))
+        bar = "█" * max(1, round(wide * float(found.values[place]) / top))
         rows.add_row(
             str(rank),
             f"{found.values[place]:.3f}",
             f"{low[place]:.3f}",
             f"{high[place]:.3f}",
+            *([_at(plain, rank)] if plain else []),
             Text(bar, style="cyan"),
             f"{found.pairs[place]:,}",
             f"{found.clicks[place]:,}",
             "" if found.supported[place] else "thin",
         )
     return rows
+
+
+def _at(curve: Propensities, rank: int) -> str:
+    """The propensity of a rank; nothing if the curve has none there."""
+    place = int(np.searchsorted(curve.ranks, rank))
+    known = place < len(curve.ranks) and curve.ranks[place] == rank
+    return f"{curve.values[place]:.3f}" if known else ""

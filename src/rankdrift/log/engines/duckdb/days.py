@@ -2,11 +2,12 @@
 
 import datetime
 import os
+import shutil
 from typing import TYPE_CHECKING
 
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.log.columns import Column
-from rankdrift.log.engines.duckdb.readers import reader, unglobbed
+from rankdrift.log.engines.duckdb.readers import reader, reading, unglobbed
 from rankdrift.log.engines.engine import Day
 from rankdrift.log.engines.parquet import days_by_statistics
 from rankdrift.log.sources import Files
@@ -54,7 +55,7 @@ class DuckdbDays:
                 (at, self._paths[index], rows)
                 for at, index, rows in engine.query(
                     f"SELECT {day}, file_index, count(*)"
-                    f" FROM {reader(self._paths, 'parquet')} GROUP BY ALL"
+                    f" FROM {reader(self._paths, 'parquet', folders=engine.folders)} GROUP BY ALL"
                 )
             ]
         return [(at, path, rows) for at, path, rows in found]
@@ -84,6 +85,10 @@ class DuckdbDays:
 
     def part(self, day: Day) -> tuple[str, str | None]:
         """See `Days`."""
+        with reading(self._engine.input):
+            return self._part(day)
+
+    def _part(self, day: Day) -> tuple[str, str | None]:
         if self._mixed:
             return self._sorted(day), None
         files = self._files[day.day]
@@ -96,18 +101,22 @@ class DuckdbDays:
         folder = self._engine.path("by-day")
         if not os.path.exists(folder):
             label = f"coalesce(CAST({self._day_sql} AS VARCHAR), 'none')"
+            begun = self._engine.path("by-day-begun")
+            shutil.rmtree(begun, ignore_errors=True)  # of a run that failed half way
             self._engine.execute(
-                f"COPY (SELECT *, {label} AS rd_day FROM rd_log) TO {DUCKDB.literal(folder)}"
+                f"COPY (SELECT *, {label} AS rd_day FROM rd_log) TO {DUCKDB.literal(begun)}"
                 " (FORMAT parquet, PARTITION_BY (rd_day))",
                 "sorting by day",
                 None,
             )
+            os.rename(begun, folder)
         files = DUCKDB.literal(os.path.join(folder, f"rd_day={day.day or 'none'}", "*.parquet"))
         return f"read_parquet({files}, hive_partitioning = false)"
 
     def _some_files(self, paths: tuple[str, ...]) -> str:
         """These files, with the columns and types that the whole log has."""
-        con, files = self._engine.connection, reader(paths, "parquet")
+        con = self._engine.connection
+        files = reader(paths, "parquet", folders=self._engine.folders)
         there = set(con.sql(f"SELECT * FROM {files} LIMIT 0").columns)
         log = con.sql("SELECT * FROM rd_log LIMIT 0")
         columns = (

@@ -1,38 +1,36 @@
 """The embedded engine: DuckDB reads the files, spills to disk, and reduces them to counts."""
 
-import os
-import re
-import shutil
-import tempfile
 import threading
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from rankdrift.core.database import connect
+from rankdrift.core.database import connect, first_line
 from rankdrift.core.dialects import DUCKDB, Dialect
 from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mean
-from rankdrift.core.files import is_alive
+from rankdrift.core.scratch import Scratch
 from rankdrift.log.columns import Column, ColumnKind
 from rankdrift.log.engines.duckdb.days import DuckdbDays
-from rankdrift.log.engines.duckdb.readers import reader, unglobbed
+from rankdrift.log.engines.duckdb.readers import (
+    FOLDERS_LEFT,
+    folders_tell,
+    reader,
+    reading,
+    unglobbed,
+)
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.engines.parquet import check_schemas, rows, with_statistics
 from rankdrift.log.options import Options
 from rankdrift.log.sources import Files, Frame, Source, Table, find
 from rankdrift.log.sql.plan import SCHEMA, Plan, Step
 
-_INTEGERS = {
-    "tinyint", "smallint", "integer", "bigint", "hugeint",
-    "utinyint", "usmallint", "uinteger", "ubigint", "uhugeint", "bignum",
-}  # fmt: skip
+_INTEGERS = {"tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"}
 _KINDS: dict[str, ColumnKind] = {
     "varchar": "text", "boolean": "bool", "date": "date",
     "timestamp": "timestamp", "timestamp_s": "timestamp", "timestamp_ms": "timestamp",
     "timestamp_ns": "timestamp", "timestamp with time zone": "instant",
+    "ubigint": "huge", "hugeint": "huge", "uhugeint": "huge", "bignum": "huge",
     "float": "float", "double": "float", "decimal": "float",
     "list": "list", "array": "list", "struct": "nested", "map": "nested", "union": "nested",
 }  # fmt: skip
@@ -67,12 +65,12 @@ class DuckdbEngine:
         memory: str | None = None,
         threads: int | None = None,
     ) -> None:
-        _sweep()
         _refuse_bzip2(source)
-        self._folder = tempfile.TemporaryDirectory(prefix=f"rankdrift-{os.getpid()}-")
+        self._folder = Scratch()
         self.input = source
         self._con = self._connect(memory, threads)
         with reading(source):
+            self.folders = folders_tell(self._con, source)
             self._con.execute(f"CREATE VIEW main.rd_log AS SELECT * FROM {self._open(source)}")
             self.columns: Mapping[str, Column] = self._describe()
         self.staged: str | None = None  # the file that text formats were parsed into
@@ -107,7 +105,7 @@ class DuckdbEngine:
             return "rd_frame"
         if isinstance(source, Table):
             return self._attach(source)
-        return reader(source.paths, source.format)
+        return reader(source.paths, source.format, folders=self.folders)
 
     def _attach(self, source: Table) -> str:
         self._con.execute(f"ATTACH {DUCKDB.literal(source.path)} AS rd_db (READ_ONLY)")
@@ -146,19 +144,24 @@ class DuckdbEngine:
         if not isinstance(source, Files):
             return []
         with reading(source):
+            told = ", ".join(sorted(source.told_by_folders))
+            remarks = [] if self.folders else [FOLDERS_LEFT.format(told)]
             if source.format == "csv":
                 self._check_headers(source, columns)
             if source.format != "parquet":
-                return []
+                return remarks
             paths = unglobbed(source.paths)
             every = [*columns, *(self.columns[name] for name in spare)]
             self.columns = {**self.columns, **with_statistics(self._con, paths, every)}
-            return check_schemas(self._con, paths, columns) if len(source.paths) > 1 else []
+            several = len(source.paths) > 1
+            return remarks + (check_schemas(self._con, paths, columns) if several else [])
 
     def _check_headers(self, source: Files, columns: list[Column]) -> None:
         """A CSV file that lacks a column would be read as if all were missing there."""
         for path in source.paths if len(source.paths) > 1 else ():
-            there = self._con.sql(f"SELECT * FROM {reader((path,), 'csv')} LIMIT 0").columns
+            there = self._con.sql(
+                f"SELECT * FROM {reader((path,), 'csv', folders=self.folders)} LIMIT 0"
+            ).columns
             for column in columns:
                 if column.path[0] not in there:
                     raise MissingColumns(
@@ -269,7 +272,7 @@ class DuckdbEngine:
         if self.staged or not isinstance(source, Files) or source.format == "parquet":
             return
         staged = self.path("staged.parquet")
-        files = reader(source.paths, source.format, filename=True)
+        files = reader(source.paths, source.format, filename=True, folders=self.folders)
         self.execute(
             f"COPY (SELECT * FROM {files}) TO {DUCKDB.literal(staged)} (FORMAT parquet)",
             f"parsing {source.format}",
@@ -289,7 +292,7 @@ class DuckdbEngine:
 
     def path(self, name: str) -> str:
         """A file of that name in the folder that goes with the engine."""
-        return os.path.join(self._folder.name, name)
+        return str(self._folder.path / name)
 
 
 def _refuse_bzip2(source: Source) -> None:
@@ -303,14 +306,6 @@ def _refuse_bzip2(source: Source) -> None:
         )
 
 
-def _sweep() -> None:
-    """Remove what runs that were killed had spilled."""
-    for folder in Path(tempfile.gettempdir()).glob("rankdrift-*-*"):
-        owner = folder.name.split("-")[1]
-        if owner.isdigit() and not is_alive(int(owner)):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
 def _columns(path: tuple[str, ...], type_: Any) -> Iterator[Column]:
     """The column, and the fields below it when it is a struct."""
     name = str(type_).lower()
@@ -321,40 +316,3 @@ def _columns(path: tuple[str, ...], type_: Any) -> Iterator[Column]:
     if type_.id == "struct":
         for field, child in type_.children:
             yield from _columns((*path, field), child)
-
-
-def first_line(error: BaseException) -> str:
-    """What DuckDB says, without its hints and its drawing of the statement."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if lines and "CSV Error on Line" in lines[0]:
-        lines[0] += "".join(f", {line}" for line in lines[1:] if line.startswith("Expected"))
-    line = lines[0] if lines else type(error).__name__
-    line = re.sub(r"^[A-Z][A-Za-z ]* (Error|Exception): ", "", line)
-    return line if line.endswith((".", "!")) else line + "."
-
-
-@contextmanager
-def reading(source: Source) -> Iterator[None]:
-    """DuckDB's errors, as ours."""
-    try:
-        yield
-    except duckdb.OutOfMemoryException as error:
-        raise BadLog(
-            f"Not enough memory or disk to go on: {first_line(error)} Allow more with --memory, "
-            "use fewer --threads, or harvest --by day."
-        ) from None
-    except (duckdb.BinderException, duckdb.ParserException, duckdb.ConversionException) as error:
-        raise BadLog(
-            f"The log cannot be read with these columns and conditions: {first_line(error)} "
-            "Check --where (it is SQL on the log's own columns) and the column names."
-        ) from None
-    except duckdb.InterruptException:
-        raise KeyboardInterrupt from None
-    except duckdb.Error as error:
-        if isinstance(source, Files):
-            what = repr(source.paths[0]) if len(source.paths) == 1 else f"{len(source.paths)} files"
-            raise BadLog(
-                f"Cannot read {what} as {source.format}: {first_line(error)} "
-                "The file may be damaged, cut short or of another format (--format)."
-            ) from None
-        raise BadLog(f"Cannot read the log: {first_line(error)}") from None

@@ -1,14 +1,34 @@
-"""How DuckDB reads files: FROM items."""
+"""How DuckDB reads files: FROM items, and what is said when it cannot."""
 
 import glob
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import duckdb
+
+from rankdrift.core.database import first_line, interrupted, shortage
 from rankdrift.core.dialects import DUCKDB
+from rankdrift.core.errors import BadLog
+from rankdrift.log.sources import Files, Source
+
+_AWAY = (
+    "{path!r} is not on this machine. DuckDB reads it with its extension httpfs, which is not "
+    "installed, and rankdrift fetches no program by itself. Copy the files here first, or install "
+    "the extension once: python -c \"import duckdb; duckdb.sql('INSTALL httpfs')\""
+)
+FOLDERS_LEFT = (
+    "Folders' names tell {}, and so do the files themselves: what is in the files is used."
+)
 
 
-def reader(paths: tuple[str, ...], format: str, filename: bool = False) -> str:
-    """FROM text that reads these files; columns are matched by name."""
+def reader(
+    paths: tuple[str, ...], format: str, filename: bool = False, folders: bool = True
+) -> str:
+    """FROM text that reads these files; columns are matched by name, and those that the names of
+    folders tell are read unless told otherwise."""
     files = f"[{DUCKDB.literals(unglobbed(paths))}]"
     named = ", filename = 'rd_filename'" if filename else ""
+    named += "" if folders else ", hive_partitioning = false"
     if format == "parquet":
         return f"read_parquet({files}, union_by_name = true{named})"
     if format == "csv":
@@ -23,6 +43,53 @@ def reader(paths: tuple[str, ...], format: str, filename: bool = False) -> str:
     )
 
 
+def folders_tell(con: duckdb.DuckDBPyConnection, source: Source) -> bool:
+    """Whether to read columns from the names of folders (day=2024-05-05): not where the files have
+    such a column of their own, which DuckDB and Spark would put aside without a word."""
+    told = source.told_by_folders if isinstance(source, Files) else set()
+    if not told or not isinstance(source, Files):
+        return True
+    files = reader(source.paths[:1], source.format, folders=False)
+    own = told & {name.lower() for name in con.sql(f"SELECT * FROM {files} LIMIT 0").columns}
+    if own and own != told:
+        both, alone = (", ".join(sorted(names)) for names in (own, told - own))
+        raise BadLog(
+            f"Folders' names tell {both}, and so do the files themselves; {alone} is in folders' "
+            "names alone. Rename the folders, or take the columns out of the files, so that each "
+            "is told once."
+        )
+    return not own
+
+
 def unglobbed(paths: tuple[str, ...]) -> list[str]:
     """Each path means one file, even if its name has stars or brackets."""
     return [path if "://" in path else glob.escape(path) for path in paths]
+
+
+@contextmanager
+def reading(source: Source) -> Iterator[None]:
+    """DuckDB's errors, as ours."""
+    try:
+        yield
+    except (duckdb.BinderException, duckdb.ParserException, duckdb.ConversionException) as error:
+        raise BadLog(
+            f"The log cannot be read with these columns and conditions: {first_line(error)} "
+            "Check --where (it is SQL on the log's own columns) and the column names."
+        ) from None
+    except duckdb.Error as error:
+        if interrupted(error):
+            raise KeyboardInterrupt from None
+        short = shortage(error)
+        if short:
+            raise BadLog(short) from None
+        if isinstance(source, Files) and "extension" in str(error).lower():
+            away = next((path for path in source.paths if "://" in path), None)
+            if away:
+                raise BadLog(_AWAY.format(path=away)) from None
+        if isinstance(source, Files):
+            what = repr(source.paths[0]) if len(source.paths) == 1 else f"{len(source.paths)} files"
+            raise BadLog(
+                f"Cannot read {what} as {source.format}: {first_line(error)} "
+                "The file may be damaged, cut short or of another format (--format)."
+            ) from None
+        raise BadLog(f"Cannot read the log: {first_line(error)}") from None

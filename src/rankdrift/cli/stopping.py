@@ -1,0 +1,106 @@
+"""Ctrl-C, at whichever moment it comes: a run ends with one word, exit code 130, and no traceback.
+
+Python raises KeyboardInterrupt wherever it happens to be, and not everything takes that well:
+imports turn it into an ImportError, DuckDB into an error of its own, callbacks swallow it, and a
+process that ends while DuckDB's threads still run may be aborted. So what counts is that a stop was
+asked for, not which error came of it; and a run that was stopped ends at once, after its temporary
+files.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from types import FrameType
+from typing import Any, NoReturn
+
+# Seconds in which a second Ctrl-C is taken for the same; after that it ends the run at once.
+AGAIN = 1.0
+STOPPED = 130
+
+
+class _Stop:
+    """When a stop was first asked for, and whether there is anything to stop yet."""
+
+    asked: float | None = None
+    at_once = True
+    settled = False
+
+
+def listen() -> None:
+    """From here on Ctrl-C ends the process at once; there is nothing yet to leave in order."""
+    _Stop.asked, _Stop.at_once, _Stop.settled = None, True, False
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return  # whoever started this wants it ignored, or sees to it
+    with suppress(ValueError):  # not the main thread
+        signal.signal(signal.SIGINT, _stop)
+        sys.unraisablehook = _unless_stopped
+
+
+def begin() -> None:
+    """From here on Ctrl-C is a KeyboardInterrupt, once."""
+    _Stop.at_once = False
+
+
+def asked() -> bool:
+    """Was a stop asked for?"""
+    return _Stop.asked is not None
+
+
+def settle() -> None:
+    """The run has stopped: nothing more is to be interrupted."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+    _Stop.settled = True
+
+
+def end(code: int) -> NoReturn:
+    """End the process; there is nothing left to stop."""
+    with suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    settle()
+    if not asked():
+        sys.exit(code)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    if "rankdrift.core.scratch" in sys.modules:
+        sys.modules["rankdrift.core.scratch"].remove_mine()
+    os._exit(code)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    now = time.monotonic()
+    if _Stop.asked is None:
+        _Stop.asked = now
+        if not _Stop.at_once:
+            if hasattr(signal, "setitimer"):
+                signal.signal(signal.SIGALRM, _insist)
+                signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
+            raise KeyboardInterrupt
+        with suppress(OSError):
+            os.write(2, b"Stopped.\n")
+        os._exit(STOPPED)
+    if now - _Stop.asked > AGAIN:
+        os._exit(STOPPED)
+
+
+def _insist(number: int, frame: FrameType | None) -> None:
+    """Some libraries swallow it, in callbacks and while they are imported: then once more. While it
+    is on its way, what tidies up after it is left in peace."""
+    error = sys.exception()
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return
+        error = error.__cause__ or error.__context__
+    if not _Stop.settled:
+        raise KeyboardInterrupt
+
+
+def _unless_stopped(error: Any) -> None:
+    """What Python would print of errors that nobody can catch: not after Ctrl-C."""
+    if not asked():
+        sys.__unraisablehook__(error)

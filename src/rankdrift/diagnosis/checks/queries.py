@@ -1,0 +1,79 @@
+"""Have all queries one curve? What a query does on odd days it would do on even days again."""
+
+import numpy as np
+
+from rankdrift.core.errors import NotIdentified
+from rankdrift.core.verdicts import Verdict
+from rankdrift.diagnosis.agreement import ADD_DAYS, EXCLUDED, could_see
+from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Evidence, Finding
+from rankdrift.estimation.comparisons import block_scale, split_comparisons
+from rankdrift.estimation.score_test import fit_logistic, pooled_design
+
+# Queries with another curve put the mean off as far as they are also clicked more: by half of how
+# far they differ, at the most.
+SHARE = 0.5
+WANTED = "Count several days in one harvest, or merge counts of days."
+
+
+def check(data: Data) -> Finding:
+    """The scores of a query's slope on odd and on even days, multiplied and added up: chance has
+    the mean 0, queries with curves of their own do not."""
+    from scipy.special import stdtr
+
+    rows = split_comparisons(data.pooled, "queries")
+    if len(np.unique(rows.group)) < 2:
+        raise NotIdentified("a query must be seen on odd and on even days.")
+    scale = block_scale(rows)
+    if len(scale) < 2:
+        raise NotIdentified(f"{rows.clicks:,.0f} clicks are too few to tell queries apart.")
+    fit = fit_logistic(rows, pooled_design(rows, scale))
+    slope = -rows.away
+    bend = fit.chance * (1 - fit.chance) * slope**2
+    scores, known = (
+        [(rows.by_bucket * (rows.group == day)) @ each for day in (0, 1)]
+        for each in ((1 - fit.chance) * slope, bend)
+    )
+    # The pooled curve takes a little of every query's own.
+    product = scores[0] * scores[1] + known[0] * known[1] / max(float(sum(known).sum()), 1e-300)
+    together = float((known[0] * known[1]).sum())
+    total, square = float(product.sum()), float((product**2).sum())
+    if not square > 0 or not together > 0:
+        raise NotIdentified("no query was seen on odd and on even days.")
+    effective = square**2 / float((product**4).sum())
+    p_value = float(stdtr(max(effective, 1.0), -total / np.sqrt(square)))
+    logs = np.log(np.arange(1, int(scale.last[-1]) + 1))
+    depth = float((logs - scale.centre[0]).mean())
+    size = float(np.expm1(np.sqrt(max(total / together, 0.0)) * depth))
+    noise = float(np.sqrt(np.sqrt(square) / together) * depth)
+    most = np.sqrt((max(total, 0.0) + EXCLUDED * np.sqrt(square)) / together) * depth
+    chance = f"p = {p_value:.2g}"
+    return Finding(
+        None,
+        f"Curves of queries differ by no more than chance ({chance}); {could_see(noise)}.",
+        alarm=f"Queries have curves of their own ({chance}): their standard deviation is "
+        f"{size:.0%} at a typical rank. Where those with another curve are also clicked more, the "
+        "mean is off.",
+        advice="Split the log by kind of query (--segment), such as names of brands against "
+        "descriptions, and compare the curves.",
+        wanted=ADD_DAYS,
+        evidence=Evidence(p_value, size, SHARE * float(most)),
+        numbers={
+            "p_value": p_value,
+            "beyond_noise": size,
+            "noise": noise,
+            "statistic": total / float(np.sqrt(square)),
+            "queries": int((product != 0).sum()),
+        },
+    )
+
+
+ASSUMPTIONS.register(
+    Assumption(
+        "queries",
+        "Have all queries one curve?",
+        "queries seen on several days",
+        check,
+        worst=Verdict.CAUTION,
+        wanted=WANTED,
+    )
+)

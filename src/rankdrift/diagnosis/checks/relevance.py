@@ -1,0 +1,45 @@
+"""Is the curve the same for docs that are clicked much and for docs that are clicked little?"""
+
+import numpy as np
+
+from rankdrift.core.errors import NotIdentified
+from rankdrift.diagnosis.agreement import compared
+from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Finding
+from rankdrift.estimation.comparisons import split_comparisons
+from rankdrift.estimation.score_test import score_test
+
+WANTED = "Count several days in one harvest, to tell how good a doc is."
+
+
+def check(data: Data) -> Finding:
+    """Contests weighted by how much the doc was clicked on other days, in units of its spread."""
+    rows = split_comparisons(data.pooled, "relevance")
+    if not len(rows):
+        raise NotIdentified("the counts do not tell how docs were clicked on other days.")
+    x = rows.group.astype(float)
+    off = x - np.average(x, weights=rows.weight)
+    spread = float(np.sqrt(np.average(off**2, weights=rows.weight)))
+    if not spread > 0:
+        raise NotIdentified("all docs were clicked alike on other days.")
+    return compared(
+        score_test(rows, x / spread),
+        "Docs clicked more and docs clicked less on other days",
+        steeper="The better a doc, the steeper its curve: one curve does not fit all docs.",
+        flatter="The better a doc, the flatter its curve: users may trust the top blindly, or be "
+        "drawn down the page by good docs. One curve does not fit all docs.",
+        advice="Weights of clicks are then wrong in the mean. Test with a purchase column "
+        "(--outcome), and randomise a share of searches to know the size.",
+        # From the least to the most relevant docs is about three times the spread.
+        factor=3.0,
+    )
+
+
+ASSUMPTIONS.register(
+    Assumption(
+        "relevance",
+        "Do good and less good docs have the same curve?",
+        "several days in one harvest",
+        check,
+        wanted=WANTED,
+    )
+)

@@ -1,0 +1,123 @@
+"""Every artefact knows whether it is what was written: a single changed bit does not pass."""
+
+import json
+import random
+
+import pytest
+from support import curve_example
+from support.counts_example import by_device, with_comparisons
+from support.results_example import made
+
+from rankdrift.core.digests import KEY, digest, sealed, what_changed
+from rankdrift.core.errors import RankdriftError
+from rankdrift.counts.counts import Counts
+from rankdrift.diagnosis.diagnosing import diagnose
+from rankdrift.propensities.propensities import Propensities
+from rankdrift.ranking.ranker import Ranker
+from rankdrift.report.results import gather
+
+FLIPS = 40
+
+
+def test_the_digest_is_of_the_content():
+    plain = {"b": [1.5, None, "é"], "a": {"x": True}}
+    stored = sealed(plain)
+    again = json.loads(json.dumps(dict(reversed(stored.items())), indent=3, ensure_ascii=False))
+    assert what_changed(again) is None
+    assert what_changed(plain) is None  # of a version that wrote none
+    assert KEY not in what_changed({**stored, "b": 1}, by_hand=False).split("Copy")[1]
+    assert f'"{KEY}" out of it' in what_changed({**stored, "b": 1})
+    assert digest(plain) == stored[KEY]
+
+
+def save_ranker(path):
+    Ranker("mine", "lightgbm", "tree\nof a kind", (), trees=3, history=(0.5, 0.25)).save(path)
+    path.unlink()
+    (path.parent / (path.name + ".meta.json")).rename(path)
+
+
+def load_ranker(path):
+    model = path.parent / "model.txt"
+    model.write_text("tree\nof a kind")
+    (path.parent / "model.txt.meta.json").write_bytes(path.read_bytes())
+    return Ranker.load(model)
+
+
+def saved(make):
+    """What a verb prints of it with --json."""
+    return lambda path: path.write_text(
+        json.dumps(sealed(json.loads(json.dumps(make().to_dict()))))
+    )
+
+
+ARTEFACTS = {
+    "counts": (".parquet", with_comparisons().save, Counts.load, Counts.equals),
+    "counts by segment": (".parquet", by_device().save, Counts.load, Counts.equals),
+    "propensities": (
+        ".json",
+        curve_example.by_device().save,
+        Propensities.load,
+        Propensities.equals,
+    ),
+    "their columns": (
+        ".parquet",
+        curve_example.by_device().save,
+        Propensities.load,
+        Propensities.equals,
+    ),
+    "record": (".txt", save_ranker, load_ranker, lambda a, b: vars(a) == vars(b)),
+    "comparison": (
+        ".json",
+        saved(lambda: made().rankers),
+        gather,
+        lambda a, b: a.rankers == b.rankers,
+    ),
+    "methods": (
+        ".json",
+        saved(lambda: made().methods),
+        gather,
+        lambda a, b: a.methods == b.methods,
+    ),
+    "diagnosis": (
+        ".json",
+        saved(lambda: diagnose(made().counts)),
+        gather,
+        lambda a, b: a.diagnosis == b.diagnosis,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ARTEFACTS)
+def test_a_flipped_bit_is_an_error_or_changes_nothing(name, tmp_path):
+    ending, save, load, same = ARTEFACTS[name]
+    path = tmp_path / f"artefact{ending}"
+    save(path)
+    written = path.read_bytes()
+    whole = load(path)
+    moment, refused = random.Random(name), 0
+    for _ in range(FLIPS):
+        flipped = bytearray(written)
+        flipped[moment.randrange(len(flipped))] ^= 1 << moment.randrange(8)
+        path.write_bytes(flipped)
+        try:
+            found = load(path)
+        except RankdriftError as error:
+            assert "artefact" in str(error) or "model.txt" in str(error)
+            refused += 1
+        else:
+            assert same(found, whole)
+    assert refused > FLIPS / 4
+
+
+def test_files_without_a_digest_are_read(tmp_path):
+    """Of earlier versions, and edited by hand with the digest taken out."""
+    path = tmp_path / "p.json"
+    curve_example.by_device().save(path)
+    document = json.loads(path.read_text())
+    document["level"] = 0.5
+    path.write_text(json.dumps(document))
+    with pytest.raises(RankdriftError, match='take the entry "digest" out of it'):
+        Propensities.load(path)
+    del document[KEY]
+    path.write_text(json.dumps(document))
+    assert Propensities.load(path).equals(curve_example.by_device())
