@@ -58,14 +58,16 @@ def test_every_danger_names_checks_that_there_are():
 def test_holm_against_its_definition():
     p = [0.01, 0.04, 0.03, 0.005]
     # Sorted .005 × 4, .01 × 3, .03 × 2, .04 × 1, none below the one before.
-    assert holm(p) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.6, 0.9]) == [1.0, 1.0]
-    assert holm([]) == []
+    assert holm(p, [1, 1, 1, 1]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.9], [1, 1]) == [1.0, 1.0]
+    # The first has three quarters of the chance of a false alarm, the second a quarter.
+    assert holm([0.03, 0.02], [3, 1]) == pytest.approx([0.04, 0.04])
+    assert holm([0.03, 0.002], [3, 1]) == pytest.approx([0.03, 0.008])
 
 
 def test_holm_keeps_the_chance_of_any_false_alarm():
     rng = np.random.default_rng(1)
-    alarms = np.mean([min(holm(rng.random(9))) < 0.05 for _ in range(4000)])
+    alarms = np.mean([min(holm(rng.random(9), [3.0, *[1.0] * 8])) < 0.05 for _ in range(4000)])
     assert 0.04 < alarms < 0.06  # 0.0489, give or take 0.0034
 
 

@@ -67,6 +67,7 @@ SOME = {
     "nothing": ({}, set()),
     "days": ({"day": "on"}, {"relevance", "queries"}),
     "searches": ({"search": "sid"}, {"neighbours"}),
+    "times": ({"time": "at"}, {"score"}),
     "scores": ({"score": "points"}, {"score"}),
     "scores and times": ({"score": "points", "time": "at"}, {"score"}),
     "users": ({"user": "who", "same": "price"}, {"user"}),
@@ -238,5 +239,5 @@ def test_by_hand(duckdb_engine, tmp_path):
         ("user", 0, 0, 3): [one, two_octaves, 0],
         ("queries", 1, 0, 3): [one, two_octaves, 0],
         # 1.37 * 2 is between 1 and 4.
-        ("score", (32 + 64) * 8 + 2, 0, 3): [one, two_octaves, 2.74 * one // 4096 * 4096],
+        ("score", (32 + 64) * 8 + 3, 0, 3): [one, two_octaves, 2.74 * one // 4096 * 4096],
     }

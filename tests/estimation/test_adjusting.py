@@ -25,9 +25,9 @@ def coded(score, seconds):
     """As the harvest codes a difference of scores and of times: group, and the size in its bin."""
     k = np.clip(np.floor(np.log2(np.maximum(np.abs(score), 1e-30) * 1.37) / 2), -30, 30)
     s = np.where(score == 0, 0, np.sign(score) * (k + 32)).astype(int)
-    t = np.where(np.abs(seconds) < 3600, 0, np.where(np.abs(seconds) < 21600, 1, 2))
+    t = np.searchsorted([3600, 6 * 3600, 24 * 3600], np.abs(seconds))
     size = np.where(score == 0, 0, np.abs(score) * 1.37 / 4.0**k)
-    return (s + 64) * 8 + (np.sign(seconds) * t).astype(int) + 2, size
+    return (s + 64) * 8 + (np.sign(seconds) * t).astype(int) + 3, size
 
 
 def planted(n, seed, *, gamma=0.0, tau=0.0, scale=1.0):
@@ -63,7 +63,7 @@ def curve(counts):
 
 
 def test_what_a_code_means():
-    score, seconds = np.array([0.02, -3.0, 0.0, 40.0]), np.array([0.0, 4000.0, -30_000.0, 100.0])
+    score, seconds = np.array([0.02, -3.0, 0.0, 40.0]), np.array([0.0, 4000.0, -30_000.0, 90_000.0])
     group, size = coded(score, seconds)
     zero, ones = np.zeros(4, int), np.full(4, UNIT)
     counts = simulate(300, 10, 1).counts
@@ -74,7 +74,8 @@ def test_what_a_code_means():
     found = score_and_time(rows)[won]
     unit = np.sqrt(np.mean(score**2))
     assert np.allclose(np.sort(found[:, 0]), np.sort(score / unit), rtol=1e-6)
-    assert sorted(found[:, 1]) == [-1, 0, 0, 1] and sorted(found[:, 2]) == [-1, 0, 0, 0]
+    assert sorted(found[:, 1]) == [-1, 0, 1, 1]
+    assert sorted(found[:, 2]) == [-1, 0, 0, 1] and sorted(found[:, 3]) == [0, 0, 0, 1]
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])

@@ -97,8 +97,8 @@ def test_contests_within_one_block_are_left_out():
 
 
 def test_scores_and_times_seen_from_the_other_side():
-    group = np.array([(s + 64) * 8 + t + 2 for s in (-40, 0, 33) for t in (-2, 0, 1)])
-    back = [(s + 64) * 8 + t + 2 for s in (40, 0, -33) for t in (2, 0, -1)]
+    group = np.array([(s + 64) * 8 + t + 3 for s in (-40, 0, 33) for t in (-3, 0, 1)])
+    back = [(s + 64) * 8 + t + 3 for s in (40, 0, -33) for t in (3, 0, -1)]
     assert mirrored_score(group).tolist() == back
     assert mirrored_score(mirrored_score(group)).tolist() == group.tolist()
 

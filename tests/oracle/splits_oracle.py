@@ -36,8 +36,8 @@ def split_tally(found, has, buckets=64, several_days=True):
             add("user", _users)
         if "search" in has:
             add("neighbours", partial(_neighbours, found.searches, day))
-        if "score" in has:
-            _add_scores(sums, segment, bucket, shown)
+        if "score" in has or "time" in has:
+            _add_scores(sums, segment, bucket, shown, {} if "score" in has else {"score": 0})
         if "day" in has:
             parity = datetime.date.fromisoformat(day).day % 2
             add = partial(_add, sums, segment, shown, bucket_of(queries, 4096), octave)
@@ -122,16 +122,16 @@ def _relevance(found, pairs):
         item = queries, doc, segment
         others = sum(by_day[item, other] for other in days[item] - {day})
         usual = expected[item] / len(days[item]) * (n_days - 1)
-        groups[pair] = 8 + max(-8, min(8, round(2 * math.log((others + 2) / (usual + 2)))))
+        groups[pair] = 16 + max(-16, min(16, round(4 * math.log((others + 5) / (usual + 5)))))
     return groups
 
 
 # -- scores ----------------------------------------------------------------------------------------
 
 
-def _add_scores(sums, segment, bucket, shown):
+def _add_scores(sums, segment, bucket, shown, instead):
     """Every clicked appearance over every other; of many, some stand for all."""
-    scored = [row for row in shown if row["score"] is not None]
+    scored = [row | instead for row in shown if (row | instead)["score"] is not None]
     m = 32 if len(scored) > 32 else len(shown)
     if len(shown) > 32:
         kept = list(_thinned(scored))
@@ -174,14 +174,14 @@ def _difference(score, seconds, other_seconds):
     late = 0
     if seconds is not None and other_seconds is not None:
         hours = abs(seconds - other_seconds) / 3600
-        far = 0 if hours <= 1 else 1 if hours <= 6 else 2
+        far = sum(hours > limit for limit in (1, 6, 24))
         late = far if seconds > other_seconds else -far
     if score == 0:
-        return 64 * 8 + late + 2, Fraction(0)
+        return 64 * 8 + late + 3, Fraction(0)
     size = abs(score) * 1.37
     k = max(-30, min(30, math.floor(math.log2(size) / 2)))
     place = (k + 32) * (1 if score > 0 else -1)
-    return (place + 64) * 8 + late + 2, min(Fraction(16), Fraction(size) / Fraction(4) ** k)
+    return (place + 64) * 8 + late + 3, min(Fraction(16), Fraction(size) / Fraction(4) ** k)
 
 
 # -- rankers ---------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ ODD_SEGMENTS = (None, "", "~", "~~", "~web", "web", " ", "NULL", 'a,"b"')
 DOCS = ("d1", "d2", "d3", "D1", "007", "7")
 FIRST_DAY = datetime.date(2024, 2, 28)
 # Options that splits are made by.
-SPLIT_BY = ("day", "search", "score", "ranker", "user", "outcome")
+SPLIT_BY = ("day", "search", "score", "ranker", "user", "outcome", "time")
 
 TYPES = {
     "sid": pa.string(),
@@ -112,7 +112,9 @@ def check_source(engine, source, rows, *, ours=None, oracle=None, **options):
     assert expected.used[2] > 0, "a comparison of nothing proves nothing"
     counts = engine.harvest(source, **options, **(ours or {}))
     assert_same(counts, expected)
-    has = [name for name in SPLIT_BY if options.get(name)]
+    has = {name for name in SPLIT_BY if options.get(name)}
+    if any(row["seconds"] is not None for _, shown in expected.clicked_pairs for row in shown):
+        has.add("time")  # a day may tell the time of day
     assert splits_of(counts) == split_tally(expected, has, counts.buckets)
     return counts
 

@@ -192,16 +192,17 @@ class Splits(Table):
     weight (S,) int64, Σ c n / (m - 1) as in RankPairs; away (S,) int64, the same times log2 of the
     other's rank less that of the clicked one; value (S,) int64; sums are in 1/UNIT.
 
-    relevance: round(2 ln((C + 2) / (X + 2))) + 8, from 0 to 16, C and X the clicks that the pair
+    relevance: round(4 ln((C + 5) / (X + 5))) + 16, from 0 to 32, C and X the clicks that the pair
     had on other days and would have at the usual rates of its ranks.
     outcome: 1 if the click had the outcome. user: 1 if both appearances were one user's, 0 if two
     users'. neighbours: 1 if both searches had another click, 0 if neither had.
     queries: the day of the month modulo 2; QUERY_BUCKETS buckets; blocks of whole octaves, each
     the first of its two halves.
-    score: (s + 64) * 8 + t + 2. s is 0 where the scores are equal, else ±(k + 32), the sign that of
-    clicked less other, k that of 4**k <= 1.37 |difference| < 4**(k + 1), from -30 to 30; value is
-    the weight times 1.37 |difference| / 4**k. t is -2 to 2: beyond six hours, beyond one, within
-    one or unknown, by the times of clicked less other. Appearances at one rank count too.
+    score: (s + 64) * 8 + t + 3. s is 0 where the scores are equal or not in the log, else
+    ±(k + 32), the sign that of clicked less other, k that of 4**k <= 1.37 |difference| <
+    4**(k + 1), from -30 to 30; value is the weight times 1.37 |difference| / 4**k. t is -3 to 3:
+    beyond a day, beyond six hours, beyond one, within one or unknown, by the times of clicked less
+    other. Appearances at one rank count too.
     ranker: l of the hat functions f_l(h) = max(0, 1 - |h / 1.5 - l|), 0 to 6; clicked is the rank
     itself, other the mean h of the pair's rankers in half octaves, 0 to 18, and weight, of either
     sign, Σ c (f_l(h of the arm) - mean of f_l(h)), h the mean log2 rank that an arm gave the pair

@@ -1,15 +1,17 @@
 """Do two curves agree? What counts as sure and as large enough to matter, and the words for it."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from rankdrift.core.verdicts import Verdict
-from rankdrift.diagnosis.assumption import Evidence, Finding
+from rankdrift.diagnosis.assumption import MOVES, Evidence, Finding
 from rankdrift.estimation.adjusting import Correction
 from rankdrift.estimation.score_test import ScoreTest
 
 # A difference must be both beyond chance, all checks together, and large enough to matter.
 SURE = 0.001
-LIKELY = 0.03
+LIKELY = 0.04
 MATTERS = 0.10
 # A bias of the curve that a test leaves open is excluded with 95%, to one side.
 EXCLUDED = 1.645
@@ -65,7 +67,7 @@ def compared(
     steeper: str = "",
     flatter: str = "",
     factor: float = 1.0,
-    sign: int = 0,
+    signs: Mapping[str, int] | None = None,
     both_sides: bool = True,
 ) -> Finding:
     """What a score test of a straight line in log rank found, in words.
@@ -82,14 +84,15 @@ def compared(
         What to do if they differ.
     factor
         How large a bias of the curve goes with a difference of 1.
-    sign
-        Of the slope if docs moved when their relevance did; 0 where that is not what it shows.
+    signs
+        What it is a sign of (`assumption.MOVES`, `assumption.KINDS`), and of which sign the slope
+        then is.
     both_sides
-        Whether the other sign would be an objection as well.
+        Whether the slope of the other sign than the first of these would be an objection as well.
     """
-    size, p_value = test.straight, test.straight_p
+    size, p_value, signs = test.straight, test.straight_p, signs or {}
     if not both_sides:
-        p_value = one_sided(p_value, sign * test.slope)
+        p_value = one_sided(p_value, next(iter(signs.values())) * test.slope)
     chance = f"p = {p_value:.2g}"
     meaning = steeper if test.slope < 0 else flatter
     words = f"{who}: no difference beyond chance ({chance}); {could_see(test.noise)}."
@@ -104,7 +107,7 @@ def compared(
             p_value,
             size,
             factor * reach_of(test.mean, test.noise),
-            sign * test.by_bucket if sign else None,
+            {of: sign * test.by_bucket for of, sign in signs.items()},
         ),
         numbers={**plain_numbers(test), "p_value": p_value, "beyond_noise": size},
         wanted=ADD_DAYS,
@@ -154,7 +157,9 @@ def corrected(found: Correction, how: str, **told: str) -> Finding:
         f"{how}, the curve changes by {size:.1%} ({chance}), give or take {2 * found.noise:.0%}.",
         alarm=f"{how}, the curve changes by {size:.0%} ({chance}): the plain one is too steep, "
         "because docs moved when their relevance did.",
-        evidence=Evidence(p_value, size, reach_of(found.bias, found.noise), -found.by_bucket),
+        evidence=Evidence(
+            p_value, size, reach_of(found.bias, found.noise), {MOVES: -found.by_bucket}
+        ),
         numbers={
             "p_value": p_value,
             "bias": found.bias,

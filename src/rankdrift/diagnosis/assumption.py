@@ -7,7 +7,7 @@ Each is an `Assumption` in the registry `ASSUMPTIONS`, which the files in `check
 and `diagnose` makes it, in Python and on the command line, after those that are there.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,10 @@ from rankdrift.core.types import Floats
 from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.fitting import Fitted, Options
+
+MOVES, KINDS = "moves", "kinds"
+"""What several checks see a side of, each too dimly to be sure: that docs are higher when they are
+better, and that better docs have a flatter curve. Names of the checks that put it together."""
 
 
 @dataclass(frozen=True)
@@ -44,15 +48,14 @@ class Evidence:
 
     p_value: of the assumption; size: how far it is off at a typical rank, beyond noise, as a share;
     reach: the largest bias of log p, the mean over ranks, that the test leaves open (one-sided,
-    95%); 0 where that is not what it looks for. steeper (G,): what each bucket of queries adds to
-    the sign that the curve is too steep because docs moved when their relevance did, in standard
-    errors; None where the test says nothing of that.
+    95%); 0 where that is not what it looks for. signs: of what it is a sign, MOVES or KINDS, and
+    what each bucket of queries (G,) adds to it, in standard errors.
     """
 
     p_value: float
     size: float
     reach: float = 0.0
-    steeper: Floats | None = None
+    signs: Mapping[str, Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,8 @@ class Assumption:
         harmless; GOOD, where it touches the curve not at all and is for information.
     wanted
         What to do where the data do not allow it.
+    weight
+        How much of the chance of a false alarm it is given, beside the others.
     """
 
     name: str
@@ -123,6 +128,7 @@ class Assumption:
     asked_of: Callable[[Counts], bool] = always
     worst: Verdict = Verdict.SERIOUS
     wanted: str = ""
+    weight: float = 1.0
 
 
 ASSUMPTIONS: Registry[Assumption] = Registry("check")

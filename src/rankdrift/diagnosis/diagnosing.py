@@ -133,7 +133,7 @@ def diagnose(counts: Counts, *, curve: str = "auto", reference: int = 1) -> Diag
 
     A check gives a verdict, words, advice and numbers. One that tests for a difference asks for
     both size and certainty: it is serious beyond 10% with p below 0.001, and calls for caution
-    beyond 5% with p below 0.03, all checks together taken into account. A check that these counts
+    beyond 5% with p below 0.04, all checks together taken into account. A check that these counts
     do not allow, or that leaves a bias of 10% open, says "cannot tell" and what is lacking.
 
     Parameters
@@ -185,11 +185,11 @@ def _made(assumption: Assumption, data: Data) -> Finding:
 def _judged(assumptions: list[Assumption], findings: list[Finding]) -> Iterator[Check]:
     """Each finding with its verdict; those for information do not make others harder to find."""
     counted = [
-        finding.evidence.p_value
+        (finding.evidence.p_value, assumption.weight)
         for assumption, finding in zip(assumptions, findings, strict=True)
         if finding.evidence and assumption.worst != Verdict.GOOD
     ]
-    adjusted = iter(holm(counted))
+    adjusted = iter(holm(*zip(*counted, strict=True)) if counted else [])
     for assumption, finding in zip(assumptions, findings, strict=True):
         verdict, found = finding.verdict, finding.evidence
         if found:

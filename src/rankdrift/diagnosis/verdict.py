@@ -12,6 +12,7 @@ from itertools import zip_longest
 import numpy as np
 
 from rankdrift.core.verdicts import Verdict
+from rankdrift.diagnosis.assumption import KINDS, MOVES
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ DANGERS = (
             "log which ranker answered, in an A/B test (--ranker)",
             RANDOMISE,
         ),
-        signs=("moves", "users", "gaps"),
+        signs=(MOVES, "users", "gaps"),
     ),
     Danger(
         "good and less good docs have the same curve",
@@ -70,6 +71,7 @@ DANGERS = (
             "log what came after a click (--outcome)",
             RANDOMISE,
         ),
+        signs=(KINDS,),
     ),
     Danger(
         "all queries have the same curve",
@@ -79,11 +81,13 @@ DANGERS = (
 )
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Each p-value as it stands after all of them were looked at (Holm's step-down method)."""
-    p = np.asarray(p_values, float)
-    order = np.argsort(p)
-    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+def holm(p_values: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """Each p-value as it stands after all of them were looked at (Holm's step-down method, with
+    weights)."""
+    p, share = np.asarray(p_values, float), np.asarray(weights, float)
+    order = np.argsort(p / share)
+    left = np.cumsum(share[order][::-1])[::-1]
+    stepped = np.maximum.accumulate(p[order] / share[order] * left)
     found = np.empty(len(p))
     found[order] = np.minimum(stepped, 1.0)
     return [float(value) for value in found]

@@ -29,7 +29,14 @@ from rankdrift.core.rank_blocks import HALF_OCTAVES
 from rankdrift.core.registry import Registry
 from rankdrift.core.types import Floats, Ranks
 from rankdrift.counts.counts import UNIT, Counts
-from rankdrift.estimation.comparisons import LOG2, MIDDLE, TIMES, Comparisons, split_comparisons
+from rankdrift.estimation.comparisons import (
+    LATE,
+    LOG2,
+    MIDDLE,
+    TIMES,
+    Comparisons,
+    split_comparisons,
+)
 from rankdrift.estimation.covariance import bucket_influence, jackknife_root
 from rankdrift.estimation.curves import hats
 from rankdrift.estimation.fitting import Fitted
@@ -90,8 +97,9 @@ class Correction:
 def by_score(counts: Counts, plain: Fitted, reference: int) -> Correction:
     """What the old ranker's score and the time say."""
     rows = split_comparisons(counts, "score")
-    if rows.clicks < ENOUGH_CLICKS:
-        raise NotIdentified(_lacking(counts, "score", rows.clicks))
+    scored = rows.clicks if (rows.group // TIMES != MIDDLE).any() else 0.0
+    if scored < ENOUGH_CLICKS:
+        raise NotIdentified(_lacking(counts, "score", scored))
     ranks, theta = plain.likelihood.ranks, plain.fit.theta
     at, rival = _places(rows, int(ranks[-1]))
     logs = np.log(ranks.astype(float))
@@ -113,17 +121,16 @@ def by_score(counts: Counts, plain: Fitted, reference: int) -> Correction:
 
 
 def score_and_time(rows: Comparisons) -> Floats:
-    """(C, 3): the difference of scores in units of its root mean square, and of times: an hour or
-    more apart, and six hours or more."""
+    """(C, 1 + LATE): the difference of scores in units of its root mean square, and of times:
+    beyond an hour, beyond six, beyond a day."""
     score, time = np.divmod(rows.group, TIMES)
-    score, time = score - MIDDLE, time - 2
+    score, time = score - MIDDLE, time - LATE
     size = rows.value * BASE ** (np.abs(score) - MIDDLE / 2) / FACTOR
     apart = np.where(score == 0, 0.0, np.sign(score) * size)
     unit = float(np.sqrt(np.average(apart**2, weights=rows.weight))) or 1.0
     apart = np.clip(apart / unit, -FURTHEST, FURTHEST)
-    return np.stack([apart, np.sign(time), np.sign(time) * (np.abs(time) > 1)], axis=1).astype(
-        float
-    )
+    late = np.sign(time)[:, None] * (np.abs(time)[:, None] > np.arange(LATE))
+    return np.concatenate([apart[:, None], late], axis=1)
 
 
 def _places(rows: Comparisons, deepest: int) -> tuple[Floats, Floats]:

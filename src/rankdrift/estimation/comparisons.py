@@ -16,20 +16,21 @@ from functools import cached_property
 
 import numpy as np
 
+from rankdrift.core.errors import NotIdentified
 from rankdrift.core.rank_blocks import HALF_OCTAVES
 from rankdrift.core.types import Bools, Floats, Indices, Ints
 from rankdrift.counts.counts import UNIT, Counts
 
 LOG2 = float(np.log(2.0))
-MIDDLE, TIMES = 64, 8
-"""The split by score codes a difference s of scores and t of times as (s + MIDDLE) * TIMES + t + 2:
-see `rankdrift.counts.tables.Splits`."""
+MIDDLE, TIMES, LATE = 64, 8, 3
+"""The split by score codes a difference s of scores and t of times, up to LATE, as
+(s + MIDDLE) * TIMES + t + LATE: see `rankdrift.counts.tables.Splits`."""
 
 
 def mirrored_score(group: Ints) -> Ints:
     """The group of the same differences of scores and times, seen from the other side."""
     score, time = np.divmod(group, TIMES)
-    return np.asarray((2 * MIDDLE - score) * TIMES + 4 - time)
+    return np.asarray((2 * MIDDLE - score) * TIMES + 2 * LATE - time)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,17 @@ class Comparisons:
     def clicks(self) -> float:
         """How many clicks these contests are of, about: each click's contests weigh 1."""
         return float(self.weight.sum())
+
+    def in_spreads(self, x: Floats) -> Floats:
+        """A number of each kind in units of its standard deviation over contests.
+
+        Raises NotIdentified where all are the same.
+        """
+        off = x - np.average(x, weights=self.weight)
+        spread = float(np.sqrt(np.average(off**2, weights=self.weight)))
+        if not spread > 0:
+            raise NotIdentified("all that could be compared are alike in this.")
+        return np.asarray(x / spread)
 
     def take(self, which: Bools) -> Comparisons:
         """Some of the kinds."""

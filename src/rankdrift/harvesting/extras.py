@@ -38,6 +38,8 @@ def fields(p: Planner) -> dict[str, str]:
         found["outcome"] = f"CASE WHEN r.click > 0 THEN {outcome} ELSE 0 END"
     if roles.score:
         found["score"] = values.number("r.score", p.layout.score(p)[1], d)
+    elif roles.time:  # all the same, so that times alone are compared
+        found["score"] = f"CAST(0 AS {d.double})"
     for name, column in (("ranker", roles.ranker), ("visitor", roles.user)):
         if column:
             found[name] = values.mark(f"r.{name}", p.columns[column])

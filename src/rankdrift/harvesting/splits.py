@@ -24,18 +24,19 @@ from rankdrift.log.sql.plan import (
 )
 
 MOST_COMPARED = 32
-"""Of a pair with more appearances that have a score, so many are compared with each other."""
+"""Of a pair with more appearances, so many have their scores and times compared."""
 FINE = 2**20  # what is a share of something is a whole number of 1/FINE
 SPREAD = 1.37  # differences of round scores, times this, keep off the powers of four
 HATS = range(7)  # of log2 of the rank, HAT apart
 HAT = 1.5
 HOUR = 3600
+AS_USUAL = 5  # clicks on other days that each pair has besides its own, as many as are usual
 
 COMPARED = "compared"  # each clicked rank of a pair over each other
 BLOCKS = "split_blocks"  # the same, summed by blocks of ranks
 GROUPS = "split_groups"  # a row of these for each group of each split
 VISITED = "visited"  # comparisons within users
-SCORED = "scored"  # the appearances whose scores are compared
+SCORED = "scored"  # the appearances whose scores and times are compared
 SCORES = "split_scores"  # comparisons by the differences of scores
 USUAL = "usual"  # the clicks of pairs, and how many are usual at their ranks
 SEVERAL = "several_days"  # the keys of pairs that may have been clicked on several days
@@ -96,7 +97,7 @@ def steps(p: Planner, buckets: int, max_shown: int, in_parts: bool) -> list[Step
     found = list[Step]()
     if p.roles.user:
         found.append(_kept(VISITED, _visited(p), adds=True))
-    if p.roles.score:
+    if p.roles.score or p.roles.time:
         found += [_kept(SCORED, _scored(p)), _kept(SCORES, _scores(p), adds=True)]
     if days:
         items = _items(p, in_parts)
@@ -138,7 +139,7 @@ def rows(p: Planner, in_parts: bool) -> Iterator[SplitRows]:
         )
         sums = {"n": "every_weight", "clicks": "every_away"}
         yield SplitRows(COMPARED, name("queries"), "parity", "query_bucket", clicked, other, sums)
-    if p.roles.score:
+    if p.roles.score or p.roles.time:
         sums = {"n": "weight", "clicks": "away", "pairs": "value"}
         yield SplitRows(SCORES, name("score"), sums=sums)
     if p.roles.ranker and extras.several_days(p, in_parts):
@@ -320,8 +321,10 @@ def _scores(p: Planner) -> str:
     late = "0"
     if p.roles.time:
         apart = "abs(a.seconds - b.seconds)"
-        far = f"CASE WHEN {apart} > {6 * HOUR} THEN 2 WHEN {apart} > {HOUR} THEN 1 ELSE 0 END"
-        late = f"CASE WHEN a.seconds < b.seconds THEN -1 ELSE 1 END * ({far})"
+        far = " ".join(
+            f"WHEN {apart} > {hours * HOUR} THEN {i}" for i, hours in ((3, 24), (2, 6), (1, 1))
+        )
+        late = f"CASE WHEN a.seconds < b.seconds THEN -1 ELSE 1 END * (CASE {far} ELSE 0 END)"
     clicks = (
         f"{of_part(p, USED)} JOIN {SCORED} AS a ON {same_pair(p, USED, 'a')} AND a.c > 0\n"
         f"JOIN {RANKS} AS ra ON ra.rank = a.rank"
@@ -353,7 +356,7 @@ def _scores(p: Planner) -> str:
     ratio = f"least({double(p, 16)}, size / power({double(p, 4)}, power))"
     value = f"{double(p, 'product')} * {ratio} / {double(p, 'of_all')}"
     fields = {
-        "part": f"({sign} * (CAST(power AS BIGINT) + 32) + 64) * 8 + late + 2",
+        "part": f"({sign} * (CAST(power AS BIGINT) + 32) + 64) * 8 + late + 3",
         "weight": share(p, "product", UNIT // FINE, "of_all"),
         "away": share(p, "product * deeper", UNIT // FINE // LEVEL, "of_all"),
         "value": f"{rounded(p, value)} * {UNIT // FINE}",
@@ -423,8 +426,9 @@ def _relevance(p: Planner, in_parts: bool) -> str:
         f"{double(p, f'coalesce(others.e, {own}.e)')} * {double(p, 'all_days.days - 1')}"
         f" / {double(p, f'coalesce(others.days, 1) * {RATE}')}"
     )
-    ratio = f"{double(p, 'coalesce(others.c, 0) + 2')} / ({usual} + {double(p, 2)})"
-    limits = [double(p, repr(exp((step - 0.5) / 2))) for step in range(-7, 9)]
+    clicks = double(p, f"coalesce(others.c, 0) + {AS_USUAL}")
+    ratio = f"{clicks} / ({usual} + {double(p, AS_USUAL)})"
+    limits = [double(p, repr(exp((step - 0.5) / 4))) for step in range(-15, 17)]
     of_pairs = ", ".join(f"{USED}.{column}" for column in p.pair)
     joined = f" JOIN {USUAL} ON {same_pair(p, USED, USUAL)}" if in_parts else ""
     found = (

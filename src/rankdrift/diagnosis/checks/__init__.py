@@ -12,6 +12,7 @@ from rankdrift.diagnosis.checks import outcome
 from rankdrift.diagnosis.checks import users
 from rankdrift.diagnosis.checks import gaps
 from rankdrift.diagnosis.checks import moves
+from rankdrift.diagnosis.checks import kinds
 from rankdrift.diagnosis.checks import queries
 from rankdrift.diagnosis.checks import neighbours
 from rankdrift.diagnosis.checks import segments
@@ -30,6 +31,7 @@ __all__ = [
     "direction",
     "fit_of_blocks",
     "gaps",
+    "kinds",
     "moves",
     "neighbours",
     "outcome",

@@ -2,7 +2,7 @@
 
 from rankdrift.core.errors import NotIdentified
 from rankdrift.diagnosis.agreement import compared
-from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Finding
+from rankdrift.diagnosis.assumption import ASSUMPTIONS, KINDS, MOVES, Assumption, Data, Finding
 from rankdrift.estimation.comparisons import split_comparisons
 from rankdrift.estimation.score_test import score_test
 
@@ -26,7 +26,7 @@ def check(data: Data) -> Finding:
         advice="Adjust for why docs moved (estimate --adjust score, with --score in the harvest), "
         "or randomise a share of searches.",
         factor=others,
-        sign=-1,
+        signs={MOVES: -1, KINDS: 1},
     )
 
 

@@ -1,10 +1,8 @@
 """Is the curve the same for docs that are clicked much and for docs that are clicked little?"""
 
-import numpy as np
-
 from rankdrift.core.errors import NotIdentified
 from rankdrift.diagnosis.agreement import compared
-from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Finding
+from rankdrift.diagnosis.assumption import ASSUMPTIONS, KINDS, Assumption, Data, Finding
 from rankdrift.estimation.comparisons import split_comparisons
 from rankdrift.estimation.score_test import score_test
 
@@ -16,13 +14,8 @@ def check(data: Data) -> Finding:
     rows = split_comparisons(data.pooled, "relevance")
     if not len(rows):
         raise NotIdentified("the counts do not tell how docs were clicked on other days.")
-    x = rows.group.astype(float)
-    off = x - np.average(x, weights=rows.weight)
-    spread = float(np.sqrt(np.average(off**2, weights=rows.weight)))
-    if not spread > 0:
-        raise NotIdentified("all docs were clicked alike on other days.")
     return compared(
-        score_test(rows, x / spread),
+        score_test(rows, rows.in_spreads(rows.group.astype(float))),
         "Docs clicked more and docs clicked less on other days",
         steeper="The better a doc, the steeper its curve: one curve does not fit all docs.",
         flatter="The better a doc, the flatter its curve: users may trust the top blindly, or be "
@@ -31,6 +24,7 @@ def check(data: Data) -> Finding:
         "(--outcome), and randomise a share of searches to know the size.",
         # From the least to the most relevant docs is about three times the spread.
         factor=3.0,
+        signs={KINDS: 1},
     )
 
 

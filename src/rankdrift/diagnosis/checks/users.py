@@ -2,7 +2,7 @@
 
 from rankdrift.core.errors import NotIdentified
 from rankdrift.diagnosis.agreement import compared
-from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Finding
+from rankdrift.diagnosis.assumption import ASSUMPTIONS, MOVES, Assumption, Data, Finding
 from rankdrift.estimation.comparisons import split_comparisons
 from rankdrift.estimation.score_test import score_test
 
@@ -21,7 +21,7 @@ def check(data: Data) -> Finding:
         "taste, and the curve takes that for attention.",
         advice="Adjust for why docs moved (estimate --adjust score), or randomise a share of "
         "searches.",
-        sign=1,
+        signs={MOVES: 1},
         both_sides=False,
     )
 
