@@ -19,6 +19,7 @@ from rankdrift.simulate.worlds.scene import (
 PLAIN = Recipe()
 RISE = 1.2  # of log z over a day
 TOP, STILL, EVENING = 6, 0.1, 0.85  # docs at the top move so much less, but after that moment
+SOLD_OUT, STEADY, LAST = 0.15, 0.05, 100.0  # share of docs; drift; how far their scores fall
 DEPTHS = 0.6  # deviation, between users, of the log of how steep their curve is
 
 
@@ -33,6 +34,12 @@ def hold_the_top(scene: Scene, strength: float) -> Change:
     still = scene.base[0] > np.log(scene.shape[1] / TOP)
     held = still[scene.query] & (scene.moment < EVENING)[:, None]
     return Change(drift=np.where(held, np.float32(STILL**strength), np.float32(1)))
+
+
+def sell_out(scene: Scene, strength: float) -> Change:
+    """Docs are sold out where the searcher lives, each for reasons of its own: others move up."""
+    sold_out = scene.uniform(*scene.shape) < min(strength * SOLD_OUT, 0.9)
+    return Change(score=np.where(sold_out, np.float32(-LAST), np.float32(0)))
 
 
 def look_less_or_more(scene: Scene, strength: float) -> Change:
@@ -94,6 +101,13 @@ for kind in (
         "Users differ in how deep they look, whatever they search for.",
         valid=True,
         happens=look_less_or_more,
+    ),
+    WorldKind(
+        "stock",
+        "Docs move because others are sold out for some searchers; their own scores hardly change.",
+        valid=True,
+        happens=sell_out,
+        recipe=replace(PLAIN, drift=STEADY, arms=STEADY),
     ),
     WorldKind(
         "few-queries",
