@@ -11,6 +11,7 @@ from support.clicklogs import curve, frame, matrix, power
 
 from rankdrift import evaluate, read_log, train
 from rankdrift.core.errors import BadLog, BadOption
+from rankdrift.ranking.comparison import Comparison, Improvement, Measure
 from rankdrift.ranking.evaluation import CHUNK
 from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.measures import measures, new_ranks
@@ -76,8 +77,35 @@ def test_verdicts(test_rows, scores):
         {"blind": scores["blind"], "as blind": rng.normal(size=len(test_rows))}, test_rows,
         ranks=RANKS, bootstrap=300,
     )  # fmt: skip
-    assert other.verdicts[0].startswith("No difference here between as blind and blind (")
-    assert str(other) == other.verdicts[0]
+    words = other.verdicts[0]
+    assert words.startswith("Cannot tell whether as blind or blind is better (95%: between -")
+    assert str(other) == words
+
+
+def judged(mean, sd, p_value, measures=()):
+    """Two rankers, compared so."""
+    found = Improvement(mean, sd, p_value, 300)
+    return Comparison(("new", "old"), ("old",), (), {("new", "old"): found}, measures, 300, 1, 50)
+
+
+def test_no_difference_is_said_only_where_one_worth_having_is_excluded():
+    """A difference below 1% is not worth having: 0.1 ± 0.4% excludes it, 0.1 ± 0.5% does not."""
+    assert judged(0.001, 0.004, 0.8).verdicts == [
+        "No difference worth having between new and old (95%: between -0.7 and +0.9% in AUC at "
+        "fixed ranks; less than 1% either way)."
+    ]
+    assert judged(0.001, 0.005, 0.8).verdicts == [
+        "Cannot tell whether new or old is better (95%: between -0.9 and +1.1% in AUC at fixed "
+        "ranks). More queries to judge by would tell."
+    ]
+
+
+def test_the_true_order_decides_where_it_is_known():
+    pair = "new", "old"
+    true = Measure("true NDCG", {}, {pair: Improvement(0.02, 0.003, 0.002, 300)})
+    assert judged(0.001, 0.02, 0.9, (true,)).verdicts == [
+        "new is better than old (+2.0 ± 0.3% in NDCG by true relevance, p = 0.002)."
+    ]
 
 
 def test_p_values_are_fair_when_there_is_no_difference():

@@ -24,8 +24,10 @@ DAYS, LATER_DAYS = 4, 2
 QUERY = ["--query", "keywords,category,aspects", "--segment", "platform"]
 # What must not differ between two appearances of a pair: see `rankdrift harvest --help`.
 COMPARABLE = ["--time", "time", "--same", "price", "--where", "sort = 'best_match' AND NOT auction"]
-# Small rankers of the top of the page, to be done in a minute.
+# The top of the page, to be done in a minute.
 SMALL = ["--max-rank", "40"]
+# Small trees, as few queries bear no large ones: the same for both rankers.
+TREES = ["--trees", "60", "--leaves", "8", "--min-rows", "200", "--norm"]
 
 
 @click.command()
@@ -93,11 +95,12 @@ def _steps(folder: Path, rows: int, seed: int) -> list[tuple[str, list[str]]]:
     after = ["--days", str(LATER_DAYS), "--start", f"2024-01-{DAYS + 1:02}"]
     log, test = f"{shop}/*.parquet", f"{later}/*.parquet"
     inspected = str(folder / "inspect.html")
-    training = ["train", log, *QUERY, *SMALL]
+    training = ["train", log, *QUERY, *SMALL, *TREES]
     return [
         ("simulate", ["simulate", "market", "-o", shop, "--rows", str(rows), "--days", str(DAYS),
                       *made]),
-        ("later", ["simulate", "market", "-o", later, "--rows", str(rows // 3), *after, *made]),
+        ("later", ["simulate", "market", "-o", later, "--rows", str(rows // 3), *after, *made,
+                   "--labels"]),
         ("inspect", ["inspect", log, *QUERY, *COMPARABLE, "--html", inspected]),
         ("harvest", ["harvest", log, *QUERY, *COMPARABLE, "--by", "day", "-o", days]),
         ("merge", ["merge", days, "-o", counts]),
@@ -106,7 +109,7 @@ def _steps(folder: Path, rows: int, seed: int) -> list[tuple[str, list[str]]]:
         ("biased", [*training, "-o", biased]),
         ("fair", [*training, "--propensities", curves, "-o", fair]),
         ("evaluate", ["evaluate", test, *QUERY, *SMALL, "--model", biased, "--model", fair,
-                      "--baseline", biased, "-o", judged]),
+                      "--baseline", biased, "--relevance", "relevance", "-o", judged]),
         ("report", ["report", counts, curves, judged, truth, "-o", page]),
     ]  # fmt: skip
 

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 # A smaller p-value is called a difference.
 SIGNIFICANT = 0.05
+TWO_SIDED = 1.96  # standard deviations on either side, for 95%
+# Rankers that differ by no more than this are as good as each other.
+WORTH_HAVING = 0.01
+TRUE_NDCG = "true NDCG"
+"""The measure that a verdict rests on where the true relevance is known."""
 
 # Of `Comparison.table`.
 COLUMNS = (
@@ -62,8 +67,12 @@ class Improvement:
 
     @property
     def is_more_than_luck(self) -> bool:
-        """Whether the p-value is small enough to speak of a difference."""
-        return self.p_value < SIGNIFICANT
+        """Whether the p-value is small enough to speak of a difference; of few samples, whether it
+        is as small as they allow and the difference far from 0."""
+        if self.p_value < SIGNIFICANT:
+            return True
+        least = 2 / (self.samples + 1)
+        return self.p_value <= least and abs(self.mean) > TWO_SIDED * self.sd
 
 
 @dataclass(frozen=True)
@@ -161,15 +170,33 @@ class Comparison:
         )
 
     def verdict(self, model: str, baseline: str) -> str:
-        """Whether a model is better than a baseline, in one line."""
-        found = self.overall.get((model, baseline))
+        """Whether a model is better than a baseline, in a line: by the true relevance where that is
+        known, or else by AUC at fixed ranks."""
+        found, by = self._judged_by((model, baseline))
         if found is None:
             return f"{model} and {baseline} cannot be compared: no rank has clicks to judge by."
-        numbers = f"{percent(found)} in AUC at fixed ranks, p = {found.p_value:.2g}"
-        if not found.is_more_than_luck:
-            return f"No difference here between {model} and {baseline} ({numbers})."
-        how = "better" if found.mean > 0 else "worse"
-        return f"{model} is {how} than {baseline} ({numbers})."
+        if found.is_more_than_luck:
+            how = "better" if found.mean > 0 else "worse"
+            numbers = f"{percent(found)} in {by}, p = {found.p_value:.2g}"
+            return f"{model} is {how} than {baseline} ({numbers})."
+        low, high = found.mean - TWO_SIDED * found.sd, found.mean + TWO_SIDED * found.sd
+        between = f"between {100 * low:+.1f} and {100 * high:+.1f}% in {by}"
+        if max(-low, high) <= WORTH_HAVING:
+            return (
+                f"No difference worth having between {model} and {baseline} (95%: {between}; less "
+                f"than {WORTH_HAVING:.0%} either way)."
+            )
+        return (
+            f"Cannot tell whether {model} or {baseline} is better (95%: {between}). More queries "
+            "to judge by would tell."
+        )
+
+    def _judged_by(self, pair: Pair) -> tuple[Improvement | None, str]:
+        """The improvement that a verdict rests on, and what it is of."""
+        true = {measure.name: measure for measure in self.measures}.get(TRUE_NDCG)
+        if true and pair in true.improvements:
+            return true.improvements[pair], "NDCG by true relevance"
+        return self.overall.get(pair), "AUC at fixed ranks"
 
     @property
     def verdicts(self) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.types import Floats, Ints
+from rankdrift.ranking.comparison import TRUE_NDCG
 from rankdrift.ranking.gains import ideal_dcg
 from rankdrift.ranking.matrix import Matrix
 
@@ -84,7 +85,7 @@ def measures(matrix: Matrix, score: Floats, gain: Floats | None, seed: int = 0) 
         good = ideal > 0
         ndcg = np.divide(dcg, ideal, out=np.zeros_like(dcg), where=good)
         found["true DCG"] = Sums(by_query(known * discount), searches)
-        found["true NDCG"] = Sums(
+        found[TRUE_NDCG] = Sums(
             np.bincount(of_search, ndcg, matrix.n_queries).astype(float),
             np.bincount(of_search, good, matrix.n_queries).astype(float),
         )
