@@ -75,6 +75,12 @@ class CurveOption(click.Option):
 )
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--simultaneous", is_flag=True, help="Intervals for the whole curve at once.")
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Write all: each segment's own curve beside the shrunk one, and every digit; as .parquet it "
+    "is smallest.",
+)
 @log_options()
 @talking
 def estimate(
@@ -93,6 +99,7 @@ def estimate(
     adjust: str | None,
     level: float,
     simultaneous: bool,
+    full: bool,
     **options: Any,
 ) -> int:
     """Estimate propensities: how likely a result at each rank is looked at.
@@ -132,13 +139,13 @@ def estimate(
     found = estimated(adjust=adjust)
     plain = estimated() if adjust else None
     if output:
-        found.save(output, level, simultaneous)
+        found.save(output, level, simultaneous, full)
     screen.show(curve_report(found, level, simultaneous, plain))
     screen.answer(
         {
             "file": output,
-            "table": found.table(level, simultaneous),
-            "plain": plain.table(level, simultaneous) if plain else None,
+            "table": found.table(level, simultaneous, full),
+            "plain": plain.table(level, simultaneous, full) if plain else None,
             "level": level,
             "simultaneous": simultaneous,
             "gaps": {str(r): why for r, why in found.gaps.items()},

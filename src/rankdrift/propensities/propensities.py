@@ -74,6 +74,11 @@ class Propensities:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def segments(self) -> Mapping[Segment, Propensities]:
+        """The recommended curve of each segment: shrunk towards the pool, where there are such."""
+        return self.shrunk or self.by_segment
+
+    @property
     def leaning(self) -> Mapping[Segment, Propensities]:
         """Old name of `shrunk`."""
         warn_renamed("leaning", "shrunk")
@@ -202,11 +207,21 @@ class Propensities:
         if leaning is not None:
             warn_renamed("leaning=", "shrunk=")
             shrunk = leaning
-        curves = self.shrunk if shrunk and self.shrunk else self.by_segment
+        curves = self.segments if shrunk else self.own_curves()
         if values not in curves:
             known = ", ".join("/".join(map(str, s)) for s in curves) or "none"
             raise BadOption(f"No segment {'/'.join(map(str, values))!r}. There are: {known}.")
         return curves[values]
+
+    def own_curves(self) -> Mapping[Segment, Propensities]:
+        """`by_segment`, each segment by its own data alone; an error where a file left them out."""
+        if self.shrunk and not self.by_segment:
+            raise BadOption(
+                "Each segment's curve by its own data alone was not kept: by default files hold the "
+                "recommended one, shrunk towards the pool. Estimate again and save with full=True "
+                "(rankdrift estimate --full)."
+            )
+        return self.by_segment
 
     # -- use -----------------------------------------------------------------------------------
 
@@ -242,8 +257,11 @@ class Propensities:
 
     # -- write and show ------------------------------------------------------------------------
 
-    def table(self, level: float = 0.95, simultaneous: bool = False) -> dict[str, list[Any]]:
-        """Columns of plain values, a row for each rank of each curve.
+    def table(
+        self, level: float = 0.95, simultaneous: bool = False, full: bool = False
+    ) -> dict[str, list[Any]]:
+        """Columns of plain values, a row for each segment and rank; the segment of the pooled curve
+        is "".
 
         Parameters
         ----------
@@ -251,19 +269,30 @@ class Propensities:
             Of the intervals, `low` to `high`.
         simultaneous
             Intervals for each curve as a whole.
+        full
+            Each segment's curve by its own data alone too; `pooling` tells which row is of which.
 
         Returns
         -------
         dict
             Column -> values: segment, rank, propensity, low, high, std_error (of the log), pairs,
-            clicks and supported; and pooling if there are segments. What is not known is None.
+            clicks, supported and df (of t, None if normal); and pooling if there are segments. What
+            is not known is None.
         """
-        return table_of(self, level, simultaneous)
+        return table_of(self, level, simultaneous, full)
 
     def save(
-        self, path: str | os.PathLike[str], level: float = 0.95, simultaneous: bool = False
+        self,
+        path: str | os.PathLike[str],
+        level: float = 0.95,
+        simultaneous: bool = False,
+        full: bool = False,
     ) -> None:
-        """Write .json or .parquet, which hold everything, or .csv, which holds the table.
+        """Write .json or .parquet, from which everything else can be asked, or .csv, which holds the
+        table: a row for each segment and rank.
+
+        Of each segment the recommended curve is kept, as `segment` gives it. Standard errors of all
+        ratios are right within half a percent, and saving what was loaded gives the same file.
 
         Parameters
         ----------
@@ -273,10 +302,13 @@ class Propensities:
             Of the intervals in the file.
         simultaneous
             Intervals for each curve as a whole.
+        full
+            Keep every number as it is, and each segment's curve by its own data alone too: many
+            times as large, and smallest as .parquet.
         """
         from rankdrift.propensities.file import save
 
-        save(self, path, level, simultaneous)
+        save(self, path, level, simultaneous, full)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Propensities:

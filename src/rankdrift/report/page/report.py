@@ -84,7 +84,7 @@ def render_report(found: Findings, *, title: str | None = None, queries: bool = 
         truth=any(s.truth for s in series),
         level=f"{100 * LEVEL:g}%",
         estimated=found.estimated,
-        left_out=max((len(c.by_segment) - MOST_SEGMENTS for c in found.curves.values()), default=0),
+        left_out=max((len(c.segments) - MOST_SEGMENTS for c in found.curves.values()), default=0),
         gaps=gap_words(main) if main else [],
         difference=segment_difference_words(main) if main else "",
         unseen=diagnosis["unseen"] if diagnosis else [],

@@ -30,9 +30,9 @@ def snippets(p: Propensities, file: str, *, queries: bool) -> list[Snippet]:
     queries
         Whether a segment may be named.
     """
-    curve, by_segment = "p", bool(p.by_segment or p.shrunk)
+    curve, by_segment = "p", bool(p.segments)
     if by_segment and queries:
-        segment = next(iter(p.shrunk or p.by_segment))
+        segment = next(iter(p.segments))
         curve = f"p.segment({', '.join(map(repr, segment))})"
     elif by_segment:
         curve = "p.segment(...)"
