@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankdrift.core.errors import RankdriftError
+from rankdrift.core.naming import names_checked
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.diagnosing import Diagnosis, diagnose
 from rankdrift.estimation import estimate
@@ -78,6 +79,7 @@ Story = PipelineResult
 tell = run_pipeline
 
 
+@names_checked
 def make_report(results: Any, *, title: str | None = None, queries: bool = True) -> Page:
     """Make one page on any mix of results, for people who have not seen them before.
 

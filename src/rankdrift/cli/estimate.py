@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdrift.cli.counts import find_counts
 from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import SEED, Sections, given, guesses, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
-from rankdrift.core.errors import BadCounts
 
 if TYPE_CHECKING:
     from rankdrift.core.types import Clicks, Errors
@@ -78,8 +76,8 @@ class CurveOption(click.Option):
 @click.option(
     "--full",
     is_flag=True,
-    help="Write all: each segment's own curve beside the shrunk one, and every digit; as .parquet it "
-    "is smallest.",
+    help="Write all: each segment's own curve beside the shrunk one, and every digit; smallest as "
+    ".parquet.",
 )
 @log_options()
 @talking
@@ -178,6 +176,7 @@ def diagnose(
     """
     from rankdrift.core.verdicts import Verdict
     from rankdrift.diagnosis.diagnosing import diagnose
+    from rankdrift.harvesting.taking import counts_files
     from rankdrift.report.terminal.diagnosis import diagnosis_report
 
     found = diagnose(counts_of(screen, inputs, options), curve=curve, reference=reference)
@@ -189,18 +188,6 @@ def diagnose(
         command = ("rankdrift", "estimate", *shorter(inputs), *typed(options))
         screen.next(*command, "-o", "propensities.json")
     return Exit.UNFIT if found.verdict == Verdict.SERIOUS else Exit.GOOD
-
-
-def counts_files(inputs: tuple[str, ...]) -> list[str]:
-    """Find the files of counts that these are; none if they are a log."""
-    from rankdrift.counts.file import read_metadata
-
-    try:
-        paths = find_counts(inputs)
-        read_metadata(paths[0])
-        return paths
-    except BadCounts:
-        return []
 
 
 def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) -> "Counts":
@@ -215,16 +202,19 @@ def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) 
     options
         Of `read_log`, for a log.
     """
-    from rankdrift.counts.counts import Counts, merge
     from rankdrift.harvesting.counting import harvest
+    from rankdrift.harvesting.taking import take_counts
 
-    paths = counts_files(inputs)
-    if not paths:
-        log = read(inputs, options)
+    flags = [f"--{name.replace('_', '-')}" for name in given(options)]
+
+    def count(logs: tuple[str, ...]) -> "Counts":
+        flags.clear()
+        log = read(logs, options)
         screen.say(*guesses(log))
         with bar(screen, log) as progress:
             return harvest(log, progress=progress)
-    flags = [f"--{name.replace('_', '-')}" for name in given(options)]
+
+    counts = take_counts(inputs, count)
     if flags:
         screen.say(f"Note: {', '.join(flags)} tell how to read a log; these are counts already.")
-    return merge(Counts.load(path) for path in paths)
+    return counts

@@ -20,6 +20,7 @@ import numpy as np
 
 from rankdrift.core.errors import BadCounts
 from rankdrift.core.moved import warn_renamed
+from rankdrift.core.naming import names_checked
 from rankdrift.core.types import Clicks, Ranks, Segment, SmallInts
 from rankdrift.counts.checks import check_tables, check_used, plain_values
 from rankdrift.counts.choices import Choices, choices_of
@@ -299,21 +300,27 @@ class Counts:
         return load(path)
 
 
-def merge(parts: Iterable[Counts]) -> Counts:
+@names_checked
+def merge(
+    parts: str | os.PathLike[str] | Iterable[Counts | str | os.PathLike[str]],
+) -> Counts:
     """Add counts up: a month is the sum of its days, the same in whatever order they come.
 
-    `a + b` is `merge([a, b])`. Parts may be a generator, such as files being loaded: they are added
-    up as they come. Finer buckets fold into coarser ones, and pairs shown more often than the
-    smallest max_shown become pairs of ranks. Parts that count different things, or the same input
+    `a + b` is `merge([a, b])`. Parts are counts, or where they are: a file, a folder or a glob;
+    they are read and added up as they come, many small files nearly as fast as a few. Finer buckets
+    fold into coarser ones, and pairs shown more often than the smallest max_shown become pairs of
+    ranks. Parts that count different things, or the same input
     twice, raise BadCounts. What one part does not know of the pairs it keeps so, the sum does not.
 
     Examples
     --------
-    >>> month = merge(Counts.load(path) for path in paths)  # doctest: +SKIP
+    >>> month = merge("counts/2024-01-*.parquet")  # doctest: +SKIP
     """
+    from rankdrift.counts.file import each_counts
+
     waiting: list[Counts] = []
     rows = limit = 0
-    for part in parts:
+    for part in each_counts(parts):
         waiting.append(part)
         rows += len(part.pairs) + len(part.rank_pairs)
         if rows > max(limit, _BATCH):

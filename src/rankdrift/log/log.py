@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 from rankdrift.core.errors import BadLog
+from rankdrift.core.naming import names_checked
 from rankdrift.log.assigning import assign
 from rankdrift.log.columns import EXTRAS, Column, Roles
 from rankdrift.log.engines.choosing import open_log
@@ -91,6 +92,7 @@ def _days(planner: Planner) -> str:
     return values.zone_words(planner.columns[day], planner.rules)
 
 
+@names_checked
 def read_log(
     source: Any,
     *,

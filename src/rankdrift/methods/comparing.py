@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,10 @@ from rankdrift.core.errors import (
     RankdriftError,
     did_you_mean,
 )
+from rankdrift.core.naming import names_checked
 from rankdrift.core.verdicts import Agreement
 from rankdrift.estimation.curves import curve as parse_curve
+from rankdrift.harvesting.taking import take_log
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.methods.distance import Distance, measure
@@ -98,8 +101,9 @@ def __getattr__(name: str) -> type[MethodComparison]:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+@names_checked
 def compare(
-    log: Log,
+    log: Log | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     methods: str | Sequence[str] = DEFAULT,
     reference: int = 1,
@@ -121,7 +125,7 @@ def compare(
     Parameters
     ----------
     log
-        From `read_log`.
+        From `read_log`, or a path of it, whose columns have usual names.
     methods
         Names, or one: "auto", "direct", "loglog" or any other curve of `estimate` (rankdrift's own
         likelihood); "ratio" (of two ranks at a time, Appendix C); "em" and "em-pairs"; "all-pairs",
@@ -168,6 +172,7 @@ def compare(
     """
     check_level(level)
     chosen = _chosen(methods)
+    log = take_log(log)
     inputs = Inputs(log, reference, features, randomised, original, bootstrap, seed, progress, say)
     _check(chosen, inputs)
     made: dict[str, Estimate] = {}

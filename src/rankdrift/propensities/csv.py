@@ -93,9 +93,7 @@ class _Row:
 def _check_columns(found: Sequence[str]) -> None:
     missing = [name for name in ("rank", "propensity") if name not in found]
     if missing:
-        optional = (
-            c for c in (*PROPENSITIES_COLUMNS, "df") if c not in ("rank", "propensity")
-        )
+        optional = (c for c in (*PROPENSITIES_COLUMNS, "df") if c not in ("rank", "propensity"))
         raise BadPropensities(
             f"it has no column {' and no column '.join(missing)}."
             f"{did_you_mean(missing[0], found)} It must have rank and propensity, and may have "
@@ -164,7 +162,7 @@ def _curve(rows: list[_Row]) -> Propensities:
 def _only_df(found: set[float]) -> float:
     if len(found) > 1:
         raise BadPropensities(
-            f"df is {' and '.join(f'{df:g}' for df in sorted(found)[:2])} in rows of one curve. Give "
-            "each curve one."
+            f"df is {' and '.join(f'{df:g}' for df in sorted(found)[:2])} in rows of one curve. "
+            "Give each curve one."
         )
     return found.pop()

@@ -1,11 +1,11 @@
-"""Files of propensities: CSV is the table, JSON and Parquet hold what ratios and intervals need too.
+"""Files of propensities: CSV is the table, JSON and Parquet hold what ratios need too.
 
 | file | holds | read back |
 |---|---|---|
 | .json | a curve a segment; its covariance by `steps` | errors right within steps.TOLERANCE |
-| .parquet | the same; the table, log_p and the steps are its columns | so too |
+| .parquet | the same; its columns: the table, log_p, and the steps as deviations | so too |
 | .json, full | all; some MB for two segments of 500 ranks | equal |
-| .parquet, full | all, in a third of that; the table, log_p and deviations are its columns | equal |
+| .parquet, full | all, in a third of that; its columns: the table, log_p, deviations | equal |
 | .csv | the table, nothing else | values and each rank's own error: see csv.py |
 
 What was read and is written again is the same to the last byte: numbers that are shortened are
@@ -76,7 +76,9 @@ def save(
     if ending == ".csv":
         shown = p if full or simultaneous else _each(p, _pointwise)
         columns = table_of(shown, level, simultaneous, full)
-        write_csv(columns if full else {n: _short(n, values) for n, values in columns.items()}, path)
+        write_csv(
+            columns if full else {n: _short(n, values) for n, values in columns.items()}, path
+        )
         return
     steps: Sequence[Steps | None] | None = None
     if not full:

@@ -217,8 +217,8 @@ class Propensities:
         """`by_segment`, each segment by its own data alone; an error where a file left them out."""
         if self.shrunk and not self.by_segment:
             raise BadOption(
-                "Each segment's curve by its own data alone was not kept: by default files hold the "
-                "recommended one, shrunk towards the pool. Estimate again and save with full=True "
+                "Each segment's curve by its own data alone was not kept: by default files hold "
+                "the recommended one, shrunk towards the pool. Estimate again and save with full=True "
                 "(rankdrift estimate --full)."
             )
         return self.by_segment
@@ -288,8 +288,8 @@ class Propensities:
         simultaneous: bool = False,
         full: bool = False,
     ) -> None:
-        """Write .json or .parquet, from which everything else can be asked, or .csv, which holds the
-        table: a row for each segment and rank.
+        """Write .json or .parquet, which ratios and intervals can be asked of, or .csv, the table: a
+        row for each segment and rank.
 
         Of each segment the recommended curve is kept, as `segment` gives it. Standard errors of all
         ratios are right within half a percent, and saving what was loaded gives the same file.

@@ -2,8 +2,8 @@
 
 Errors of neighbouring ranks are nearly the same; what differs is the error of the step between
 them. Steps have a few causes in common (the parameters of the curve), and each may have one of its
-own (of a segment that is shrunk, the random walk around the pool): factor analysis. With R ranks and
-K causes that is R - 1 times K + 1 numbers instead of R times R.
+own (of a segment that is shrunk, the random walk around the pool): factor analysis. With R ranks
+and K causes that is R - 1 times K + 1 numbers instead of R times R.
 """
 
 from __future__ import annotations

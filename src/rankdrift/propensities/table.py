@@ -1,8 +1,8 @@
 """Propensities as a table and as plain values, which their files are made of.
 
 The table has a row for each segment and rank: of the pooled curve (segment ""), then, if there are
-segments, of the recommended curve of each, shrunk towards the pool (pooling "leaning"). The full one
-has each segment's own curve besides (pooling "own").
+segments, of the recommended curve of each, shrunk towards the pool (pooling "leaning"). The full
+one has each segment's own curve besides (pooling "own").
 """
 
 from __future__ import annotations
