@@ -11,6 +11,7 @@ from typing import Any
 
 from rankdrift.core.errors import RankdriftError
 from rankdrift.core.naming import names_checked
+from rankdrift.core.notebook import brief
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.diagnosing import Diagnosis, diagnose
 from rankdrift.estimation import estimate
@@ -36,6 +37,9 @@ class PipelineResult:
     biased: Ranker
     fair: Ranker
     comparison: Comparison
+
+    def __repr__(self) -> str:
+        return brief(self, repr(self.propensities), f"{self.checks.verdict}", f"{self.comparison}")
 
 
 def run_pipeline(

@@ -19,9 +19,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from rankdrift.core.errors import BadCounts
+from rankdrift.core.frames import Tabular
 from rankdrift.core.moved import warn_renamed
 from rankdrift.core.naming import names_checked
+from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.types import Clicks, Ranks, Segment, SmallInts
+from rankdrift.core.words import ranges, segment_words
 from rankdrift.counts.checks import check_tables, check_used, plain_values
 from rankdrift.counts.choices import Choices, choices_of
 from rankdrift.counts.funnel import Funnel
@@ -65,13 +68,14 @@ _TABLES = ("pairs", "rank_pairs", "overflow", "by_rank", "splits")
 BUCKETS = 64
 # Pairs shown more often than this are not listed but kept as pairs of ranks.
 MAX_SHOWN = 8
+_NAMED = 10  # segments in a table for notebooks
 _BATCH = 8_000_000  # rows waiting to be merged before they are
 EXTRA_OPTIONS = ("score", "ranker", "user", "outcome", "outcome_at_least")
 """Options of a harvest that only `Counts.splits` depends on."""
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class Counts(Tabular):
     """All that an estimate needs of a log, small enough to keep: pairs by the ranks they moved
     between and the clicks they got there.
 
@@ -256,6 +260,16 @@ class Counts:
         """
         return choices_of(self, clicks)
 
+    def table(self) -> dict[str, list[Any]]:
+        """How often each rank was shown and clicked, in each segment: columns of plain values."""
+        by_rank = self.by_rank
+        named = {
+            column: [self.segments[i][place] for i in by_rank.segment.tolist()]
+            for place, column in enumerate(self.segment_columns)
+        }
+        numbers = ("rank", "impressions", "clicks")
+        return {**named, **{name: getattr(by_rank, name).tolist() for name in numbers}}
+
     def summary(self) -> dict[str, Any]:
         """The size of the counts, as plain values for JSON."""
         return {
@@ -278,6 +292,24 @@ class Counts:
             "log_rows": self.funnel.rows,
             "log_clicks": self.funnel.clicks,
         }
+
+    def __repr__(self) -> str:
+        days = " to ".join(dict.fromkeys((*self.days[:1], *self.days[-1:])))
+        by = f"{len(self.segments)} segments by {', '.join(self.segment_columns)}"
+        return brief(
+            self,
+            f"{self.n_pairs:,} pairs with {self.n_clicks:,} clicks",
+            f"ranks {ranges(self.ranks.tolist(), most=3)}" if self.n_pairs else "",
+            by if self.segment_columns else "",
+            days,
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [(name.replace("_", " "), value) for name, value in self.summary().items()]
+        named, more = self.segments[:_NAMED], len(self.segments) - _NAMED
+        words = "; ".join(map(segment_words, named)) + (f" and {more} more" if more > 0 else "")
+        note = f"Segments: {words}" if self.segment_columns else ""
+        return html_table(["", "how many"], rows, note)
 
     def plot(self, **options: Any) -> Figure:
         """How often each rank is clicked; its `save` writes .png, .svg or .html."""

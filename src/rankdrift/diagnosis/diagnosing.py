@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankdrift.core.errors import BadOption, RankdriftError, did_you_mean
 from rankdrift.core.naming import names_checked
+from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.agreement import judge
@@ -46,6 +47,9 @@ class Check:
     words: str
     advice: str = ""
     numbers: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return brief(self, f"{self.name} is {self.verdict}", self.words)
 
 
 @dataclass(frozen=True)
@@ -101,9 +105,16 @@ class Diagnosis:
             )
         return Figure(difference_chart(made[check]))
 
-    def _repr_html_(self) -> str:
-        from rankdrift.core.notebook import html_table
+    def __repr__(self) -> str:
+        objects = [c.name for c in self.checks if c.verdict in (Verdict.CAUTION, Verdict.SERIOUS)]
+        return brief(
+            self,
+            f"{self.verdict}",
+            f"{len(self.checks)} checks",
+            f"against it: {', '.join(objects)}" if objects else "",
+        )
 
+    def _repr_html_(self) -> str:
         return html_table(
             ["check", "verdict", "what was found", "what to do"],
             ((check.name, check.verdict, check.words, check.advice) for check in self.checks),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankdrift.core.naming import names_checked
+from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.rank_blocks import ONE_TWO_FIVE
 from rankdrift.core.verdicts import Fitness
 from rankdrift.core.words import ranges
@@ -107,6 +108,16 @@ class Inspection:
     def plot(self, **options: Any) -> "Figure":
         """How often each rank is clicked; its `save` writes .png, .svg or .html."""
         return self.counts.plot(**options)
+
+    def __repr__(self) -> str:
+        sizes = [
+            f"{value:,} {name}" for name, value in self.sizes.items() if isinstance(value, int)
+        ]
+        return brief(self, f"{self.verdict}", ", ".join(sizes), *self.reasons[:1])
+
+    def _repr_html_(self) -> str:
+        words = " ".join([f"This log is {self.verdict}.", *self.reasons, *self.advice])
+        return html_table(["", "how many"], self.sizes.items(), words)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values for JSON."""

@@ -15,7 +15,9 @@ from rankdrift.core.errors import (
     RankdriftError,
     did_you_mean,
 )
+from rankdrift.core.frames import Tabular
 from rankdrift.core.naming import names_checked
+from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.verdicts import Agreement
 from rankdrift.estimation.curves import curve as parse_curve
 from rankdrift.harvesting.taking import take_log
@@ -35,7 +37,7 @@ DEFAULT = tuple(method.name for method in METHODS if method.default)
 
 
 @dataclass(frozen=True, eq=False)
-class MethodComparison:
+class MethodComparison(Tabular):
     """Curves of several methods from one log, and how far they are apart: what `compare` gives.
 
     Attributes
@@ -74,6 +76,25 @@ class MethodComparison:
                 label = name if field == "propensity" else f"{name}_{field}"
                 columns[label] = [by_rank.get(rank) for rank in ranks]
         return columns
+
+    def __repr__(self) -> str:
+        agree = [f"{a} and {b}" for a, b in self.agreeing()]
+        return brief(
+            self,
+            f"curves by {', '.join(self.curves)}",
+            f"{', '.join(agree)} agree" if agree else "",
+            f"left out: {', '.join(self.left_out)}" if self.left_out else "",
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (f"{d.first} and {d.second}", d.verdict.value, f"{d.mean_percent:+.1f}%", d.meaning)
+            for d in self.distances
+        ]
+        left_out = " ".join(f"{name} was left out: {why}" for name, why in self.left_out.items())
+        note = f"Curves by {', '.join(self.curves)}. {left_out}"
+        heads = ["", "verdict", "the first above the second", "what it usually means"]
+        return html_table(heads, rows, note)
 
     def plot(self, **options: Any) -> Figure:
         """A chart of all curves; its `save` writes .png, .svg or .html."""

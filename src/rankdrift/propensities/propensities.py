@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdrift.core.errors import BadOption, NotIdentified
+from rankdrift.core.frames import Tabular
 from rankdrift.core.moved import warn_renamed
+from rankdrift.core.notebook import brief
 from rankdrift.core.types import Bools, Floats, Indices, Ints, Ranks, Segment
 from rankdrift.core.words import ranges
 from rankdrift.propensities.exports import save_export
@@ -36,7 +38,7 @@ ENOUGH_BUCKETS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Propensities:
+class Propensities(Tabular):
     """How likely a result at each rank is looked at, relative to the reference rank, with errors.
 
     A click at rank r is worth 1 / p_r of one at the reference: that is what `weights` gives, and
@@ -100,6 +102,9 @@ class Propensities:
     def covariance(self) -> Floats:
         """(R, R), of log_p."""
         return self.deviations @ self.deviations.T
+
+    def __getitem__(self, rank: int) -> float:
+        return float(self.at(rank))
 
     def at(self, ranks: ArrayLike) -> Floats:
         """Propensities of these ranks, of any shape; a rank without estimate is an error."""
@@ -218,8 +223,8 @@ class Propensities:
         if self.shrunk and not self.by_segment:
             raise BadOption(
                 "Each segment's curve by its own data alone was not kept: by default files hold "
-                "the recommended one, shrunk towards the pool. Estimate again and save with full=True "
-                "(rankdrift estimate --full)."
+                "the recommended one, shrunk towards the pool. Estimate again, and save with "
+                "full=True (rankdrift estimate --full)."
             )
         return self.by_segment
 
@@ -288,8 +293,8 @@ class Propensities:
         simultaneous: bool = False,
         full: bool = False,
     ) -> None:
-        """Write .json or .parquet, which ratios and intervals can be asked of, or .csv, the table: a
-        row for each segment and rank.
+        """Write .json or .parquet, which ratios can be asked of, or .csv, the table: a row for each
+        segment and rank.
 
         Of each segment the recommended curve is kept, as `segment` gives it. Standard errors of all
         ratios are right within half a percent, and saving what was loaded gives the same file.
@@ -382,3 +387,10 @@ class Difference:
     spread: float
     left_out: dict[Segment, str]
     df_error: float | None = None
+
+    def __repr__(self) -> str:
+        differ = f"F = {self.statistic:.3g}, p = {self.p_value:.2g}"
+        spread = f"segments spread by {100 * np.expm1(self.spread):.0f}%"
+        return brief(
+            self, differ, spread, f"{len(self.left_out)} left out" if self.left_out else ""
+        )

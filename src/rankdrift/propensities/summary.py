@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankdrift.core.errors import NotIdentified
+from rankdrift.core.notebook import brief
 from rankdrift.core.words import ranges
 from rankdrift.propensities.table import label, table_of
 
@@ -63,7 +64,7 @@ def one_line(p: Propensities) -> str:
     parts.append(f"{int(p.clicks.sum()):,} clicks")
     if p.segment_columns:
         parts.append(f"{len(p.segments)} segments by {', '.join(p.segment_columns)}")
-    return f"<Propensities: {'; '.join(parts)}>"
+    return brief(p, *parts)
 
 
 def html(p: Propensities, level: float = 0.95) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rankdrift.core.artefacts import RESULT_ENDINGS, ResultKind
 from rankdrift.core.files import write_text
+from rankdrift.core.notebook import brief
 from rankdrift.core.verdicts import Verdict
 from rankdrift.core.version import __version__
 from rankdrift.core.words import figure, printable
@@ -45,6 +46,9 @@ class Page:
     html: str
     results: Results
     verdict: str | None
+
+    def __repr__(self) -> str:
+        return brief(self, f"{len(self.html):,} characters", f"checks: {self.verdict or 'none'}")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file, whole or not at all."""
