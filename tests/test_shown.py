@@ -21,7 +21,7 @@ from rankdrift.diagnosis import Check, Diagnosis, diagnose
 from rankdrift.methods.comparing import MethodComparison
 from rankdrift.methods.distance import Distance
 from rankdrift.pipeline import PipelineResult
-from rankdrift.propensities import Interval, Propensities
+from rankdrift.propensities import Interval
 from rankdrift.propensities.propensities import Difference
 from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.ranker import Ranker

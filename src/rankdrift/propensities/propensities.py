@@ -230,15 +230,72 @@ class Propensities(Tabular):
 
     # -- use -----------------------------------------------------------------------------------
 
-    def weights(self, ranks: ArrayLike, clip: float | None = None) -> Floats:
-        """What clicks at these ranks are worth: 1 / p, at most `clip`."""
-        weights = 1 / self.at(ranks)
+    def weights(
+        self, ranks: ArrayLike, clip: float | None = None, segments: ArrayLike | None = None
+    ) -> Floats:
+        """What clicks at these ranks are worth: 1 / p, at most `clip`.
+
+        Parameters
+        ----------
+        ranks
+            Of the clicks, of any shape.
+        clip
+            The largest weight allowed.
+        segments
+            The segment of each of `ranks` (N,), which takes the propensities of its own curve as
+            `segment` gives it: (N,) values of the segment column, or (N, columns) of several. By
+            default all take the pooled curve.
+
+        Examples
+        --------
+        The gain of each row to train on, and of each search the DCG of its best order, which
+        LightGBM and XGBoost want too; docs/using-the-weights.md goes on from here::
+
+            gain = np.zeros(len(rank))
+            gain[click] = p.weights(rank[click], clip=50, segments=segment[click])
+            search = np.repeat(np.arange(len(sizes)), sizes)
+            best = gain[np.lexsort((-gain, search))]  # of each search, in the best order
+            place = np.arange(len(gain)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            ideal = np.bincount(search, best / np.log2(place + 2))  # the DCG that order has
+        """
+        if segments is None:
+            weights = 1 / self.at(ranks)
+        else:
+            weights = self._weights_by_segment(np.asarray(ranks), np.asarray(segments, object))
         if clip is not None:
             if not clip >= 1:
                 raise BadOption(
                     f"clip is the largest weight allowed and must be 1 or more, not {clip}."
                 )
             weights = np.minimum(weights, clip)
+        return weights
+
+    def _weights_by_segment(self, ranks: NDArray[Any], segments: NDArray[Any]) -> Floats:
+        columns = segments[:, None] if segments.ndim == 1 else segments
+        if not self.segments or columns.shape != (*ranks.shape, len(self.segment_columns)):
+            wanted = f"{len(self.segment_columns)} values (the {', '.join(self.segment_columns)})"
+            raise BadOption(
+                f"segments has the shape {segments.shape} for {len(ranks):,} ranks. Give each rank "
+                f"{wanted if self.segments else 'none: these propensities have no segments'}."
+            )
+        missing = (columns == None) | (columns != columns)  # noqa: E711  # of every element
+        text = columns.astype(str)
+        weights = np.full(len(ranks), np.nan)
+        known = np.zeros(len(ranks), bool)
+        for segment, curve in self.segments.items():
+            same = [
+                missing[:, i] if value is None else ~missing[:, i] & (text[:, i] == value)
+                for i, value in enumerate(segment)
+            ]
+            rows = np.all(same, axis=0)
+            weights[rows] = 1 / curve.at(ranks[rows])
+            known |= rows
+        if not known.all():
+            first = "/".join(map(str, columns[~known][0]))
+            raise NotIdentified(
+                f"{(~known).sum():,} of {len(ranks):,} clicks are of segments without a curve, for "
+                f"example {first!r}. Estimate with these too, or leave such rows out."
+            )
         return weights
 
     def effective_sample_size(
