@@ -31,7 +31,7 @@ from rankdrift.counts.schema import FORMAT, FORMAT_BEFORE_SPLITS, table_sql
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_TOGETHER = 32_000_000  # bytes of files that are read at once
+_TOGETHER = 8_000_000  # bytes of files that are read at once
 _PROPENSITIES = "this file holds propensities, not counts. Read it with Propensities.load."
 
 

@@ -81,10 +81,13 @@ def save(
         )
         return
     steps: Sequence[Steps | None] | None = None
+    shown = p
     if not full:
         p, steps = _in_steps(p)
+    if not simultaneous:  # that band is drawn by chance: the one that was seen is kept
+        shown = p
     write = _save_json if ending == ".json" else _save_parquet
-    write(p, path, level, simultaneous, steps)
+    write(p, shown, path, level, simultaneous, steps)
 
 
 def _each(p: Propensities, change: Callable[[Propensities], Propensities]) -> Propensities:
@@ -271,15 +274,18 @@ def _json(value: Any, indent: str = "") -> str:
 
 def _save_json(
     p: Propensities,
+    shown: Propensities,
     path: str | os.PathLike[str],
     level: float,
     simultaneous: bool,
     steps: Sequence[Steps | None] | None,
 ) -> None:
-    """`steps` of each curve, None where its deviations are to be kept, or all numbers of all."""
+    """`shown` gives the intervals, `steps` of each curve its errors, None where its deviations are to
+    be kept, or all numbers of all."""
     curves = []
-    for i, (about, (_, _, curve)) in enumerate(zip(about_each(p), all_curves(p), strict=True)):
-        columns = curve_columns(curve, level, simultaneous)
+    each = zip(about_each(p), all_curves(p), all_curves(shown), strict=True)
+    for i, (about, (_, _, curve), (_, _, seen)) in enumerate(each):
+        columns = curve_columns(seen, level, simultaneous)
         columns["high"] = [v if v is None or np.isfinite(v) else None for v in columns["high"]]
         kept = steps[i] if steps else None
         if steps:
@@ -346,12 +352,13 @@ def _of_json(curve: Mapping[str, Any], exact: bool) -> dict[str, Any]:
 
 def _save_parquet(
     p: Propensities,
+    shown: Propensities,
     path: str | os.PathLike[str],
     level: float,
     simultaneous: bool,
     steps: Sequence[Steps | None] | None,
 ) -> None:
-    """`steps` as for JSON; a row has its deviations, or the step to it from the rank before."""
+    """`shown` and `steps` as for JSON; a row has its deviations, or the step to it from the rank before."""
     from rankdrift.core.database import writing
 
     curves = [curve for _, _, curve in all_curves(p)]
@@ -371,7 +378,7 @@ def _save_parquet(
         name: np.array([np.nan if v is None else v for v in values])
         if name in ("low", "high", "std_error", "df")
         else np.array(values, dtype=object if name in ("segment", "pooling") else None)
-        for name, values in table_of(p, level, simultaneous, full=True).items()
+        for name, values in table_of(shown, level, simultaneous, full=True).items()
     }
     columns["log_p"] = np.concatenate([c.log_p for c in curves])
     picks = [
