@@ -23,6 +23,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_estimate_and_diagnose_take_counts_or_a_log_or_where_they_are(folder):
     log, counts = rd.read_log(folder / "log"), rd.Counts.load(folder / "counts.parquet")
     wanted = rd.estimate(counts, curve="loglog")
@@ -44,6 +45,7 @@ def test_estimate_and_diagnose_take_counts_or_a_log_or_where_they_are(folder):
         assert rd.diagnose(given, curve="loglog").to_dict() == verdict
 
 
+@pytest.mark.slow
 def test_inspect_and_compare_take_a_log_or_where_it_is(folder):
     log = rd.read_log(folder / "log")
     assert rd.inspect(folder / "log").to_dict() == rd.inspect(log).to_dict()

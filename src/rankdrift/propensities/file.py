@@ -280,8 +280,8 @@ def _save_json(
     simultaneous: bool,
     steps: Sequence[Steps | None] | None,
 ) -> None:
-    """`shown` gives the intervals, `steps` of each curve its errors, None where its deviations are to
-    be kept, or all numbers of all."""
+    """`shown` gives the intervals; `steps` of each curve its errors, None where its deviations are
+    to be kept, or all numbers of all."""
     curves = []
     each = zip(about_each(p), all_curves(p), all_curves(shown), strict=True)
     for i, (about, (_, _, curve), (_, _, seen)) in enumerate(each):
@@ -358,7 +358,8 @@ def _save_parquet(
     simultaneous: bool,
     steps: Sequence[Steps | None] | None,
 ) -> None:
-    """`shown` and `steps` as for JSON; a row has its deviations, or the step to it from the rank before."""
+    """`shown` and `steps` as for JSON; a row has its deviations, or the step to it from the rank
+    before."""
     from rankdrift.core.database import writing
 
     curves = [curve for _, _, curve in all_curves(p)]
