@@ -116,6 +116,7 @@ def _load_together(paths: Sequence[str | os.PathLike[str]]) -> list[Counts]:
     files = [os.path.abspath(path) for path in paths]
     names = DUCKDB.literals([glob.escape(file) for file in files])
     with _opened(paths[0]) as (con, _):
+        con.execute("SET threads = 1")  # they are small: threads would wait for one another
         stored = con.sql(f"SELECT file_name, key, value FROM parquet_kv_metadata([{names}])")
         texts: dict[str, list[tuple[bytes, bytes]]] = {}
         for file, key, value in stored.fetchall():
