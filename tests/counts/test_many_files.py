@@ -12,8 +12,8 @@ from rankdrift.core.errors import BadCounts
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.counts.file import load_all
 
-# Times the work of the processor that pyarrow takes to read the same files, which checks nothing and
-# adds nothing up: measured 2 to 3; a file at a time it was about 35.
+# Times the work of the processor that pyarrow takes to read the same files, which checks nothing
+# and adds nothing up: measured 2 to 3; a file at a time it was about 35.
 FLOORS = 8
 SECONDS = 8.0  # of the processor, on any machine that tests run on; 1.2 s to 2.3 s was measured
 FIRST = date(2024, 1, 1)
