@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankdrift.core.errors import RankdriftError
+from rankdrift.core.naming import names_checked
+from rankdrift.core.notebook import brief
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.diagnosing import Diagnosis, diagnose
 from rankdrift.estimation import estimate
@@ -35,6 +37,9 @@ class PipelineResult:
     biased: Ranker
     fair: Ranker
     comparison: Comparison
+
+    def __repr__(self) -> str:
+        return brief(self, repr(self.propensities), f"{self.checks.verdict}", f"{self.comparison}")
 
 
 def run_pipeline(
@@ -78,6 +83,7 @@ Story = PipelineResult
 tell = run_pipeline
 
 
+@names_checked
 def make_report(results: Any, *, title: str | None = None, queries: bool = True) -> Page:
     """Make one page on any mix of results, for people who have not seen them before.
 

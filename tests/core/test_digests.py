@@ -112,7 +112,7 @@ def test_a_flipped_bit_is_an_error_or_changes_nothing(name, tmp_path):
 def test_files_without_a_digest_are_read(tmp_path):
     """Of earlier versions, and edited by hand with the digest taken out."""
     path = tmp_path / "p.json"
-    curve_example.by_device().save(path)
+    curve_example.by_device().save(path, full=True)
     document = json.loads(path.read_text())
     document["level"] = 0.5
     path.write_text(json.dumps(document))

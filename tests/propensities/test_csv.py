@@ -1,7 +1,7 @@
 """CSV holds the table, and gives back each rank with its own error."""
 
 import csv
-from dataclasses import replace
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,9 +10,10 @@ from support.curve_example import DEVICES, by_device, hand
 from rankdrift.core.errors import BadOption, BadPropensities
 from rankdrift.propensities.propensities import Propensities
 
-NORMAL_95 = 1.959963984540054  # scipy.special.ndtri(0.975)
+T_95_7 = 2.364624251592785  # scipy.special.stdtrit(7, 0.975)
 # log(exp(x)) and a number written in decimal differ from x by rounding only.
 ROUNDING = 1e-14
+SIX_DIGITS = 1e-5  # of intervals and errors, twice rounded
 
 
 # CSV holds the table
@@ -39,12 +40,22 @@ def test_csv_is_the_table(tmp_path):
     table = by_device().table(0.9)
     assert rows[0] == list(table)
     assert [row[1] for row in rows[1:]] == [str(rank) for rank in table["rank"]]
-    assert [float(row[3]) for row in rows[1:]] == table["low"]
+    assert [float(row[3]) for row in rows[1:]] == pytest.approx(table["low"], rel=SIX_DIGITS)
     assert [row[8] for row in rows[1:5]] == ["true", "true", "true", "false"]
 
 
+def test_a_segment_and_rank_is_one_row_unless_all_is_asked_for(tmp_path):
+    """Whoever joins clicks to the file by segment and rank must not get them twice."""
+    for full, times in ((False, 1), (True, 2)):
+        by_device().save(tmp_path / "p.csv", full=full)
+        with (tmp_path / "p.csv").open(newline="") as file:
+            found = Counter((row["segment"], row["rank"]) for row in csv.DictReader(file))
+        assert {many for (segment, _), many in found.items() if segment} == {times}
+        assert {many for (segment, _), many in found.items() if not segment} == {1}
+
+
 def test_csv_comes_back_with_each_ranks_own_error(tmp_path):
-    by_device().save(tmp_path / "p.csv")
+    by_device().save(tmp_path / "p.csv", full=True)
     back = Propensities.load(tmp_path / "p.csv")
     assert back.errors == "pointwise"
     for (_, ours), (_, theirs) in zip(
@@ -66,20 +77,22 @@ def test_pointwise_errors_give_no_ratio_that_needs_more(tmp_path):
     for refused in (lambda: p.ratio(2, 3), lambda: p.relative_to(2)):
         with pytest.raises(BadOption, match=r"\.json or \.parquet"):
             refused()
-    assert p.ratio(5, 1).high == pytest.approx(0.1 * np.exp(NORMAL_95 * 0.5))
-    assert p.ratio(1, 5).low == pytest.approx(10 * np.exp(-NORMAL_95 * 0.5))
+    assert p.ratio(5, 1).high == pytest.approx(0.1 * np.exp(T_95_7 * 0.5))
+    assert p.ratio(1, 5).low == pytest.approx(10 * np.exp(-T_95_7 * 0.5))
     assert p.ratio(2, 2).value == 1
     assert p.relative_to(1).equals(p)
     # Taken as independent, the band can only be too wide.
     width = np.log(p.interval(simultaneous=True)[1][3] / 0.1) / 0.5
-    assert width > np.log(replace(hand(), df=np.inf).interval(simultaneous=True)[1][3] / 0.1) / 0.5
+    assert width > np.log(hand().interval(simultaneous=True)[1][3] / 0.1) / 0.5
 
 
 def test_a_pointwise_curve_stays_so_in_json(tmp_path):
     hand().save(tmp_path / "p.csv")
     p = Propensities.load(tmp_path / "p.csv")
     p.save(tmp_path / "p.json")
-    assert Propensities.load(tmp_path / "p.json").equals(p)
+    back = Propensities.load(tmp_path / "p.json")
+    assert back.errors == "pointwise"
+    np.testing.assert_allclose(back.covariance, p.covariance, rtol=SIX_DIGITS, atol=ROUNDING)
 
 
 def test_a_curve_from_elsewhere_needs_only_rank_and_propensity(tmp_path):
@@ -115,6 +128,8 @@ def test_two_segment_columns_in_csv(tmp_path):
         ("rank,propensity,std_error\n1,1,0\n2,0.5,-1\n", "std_error 0 or more"),
         ("rank,propensity,supported\n1,1,maybe\n", "supported is 'maybe'"),
         ("rank,propensity,pooling\n1,1,both\n", "pooling is 'both'"),
+        ("rank,propensity,df\n1,1,0\n", "line 2: df is 0.0"),
+        ("rank,propensity,df\n1,1,5\n2,.5,6\n", "df is 5 and 6 in rows of one curve"),
         ("rank,propensity,pairs\n1,1,-1\n", "pairs or clicks are negative"),
         ("segment,rank,propensity\n,1,1\na,1,1\na/b,1,1\n", "segments have 1 or 2 values"),
     ],

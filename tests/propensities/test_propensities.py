@@ -75,6 +75,7 @@ def test_the_table_has_these_columns_and_no_others():
     columns = hand().table(level=0.95)
     assert list(columns) == [
         "segment", "rank", "propensity", "low", "high", "std_error", "pairs", "clicks", "supported",
+        "df",
     ]  # fmt: skip
     assert columns["segment"] == [""] * 4
     assert columns["rank"] == [1, 2, 3, 5]
@@ -89,10 +90,14 @@ def test_the_table_has_these_columns_and_no_others():
 
 
 def test_the_table_has_a_curve_for_each_segment_after_the_pool():
+    names = ["web", "(none)", "a\\/b\\\\"]
     columns = by_device().table()
     assert list(columns)[-1] == "pooling"
     seen = list(dict.fromkeys(zip(columns["pooling"], columns["segment"], strict=True)))
-    names = ["web", "(none)", "a\\/b\\\\"]
+    assert seen == [("all", ""), *(("leaning", n) for n in names)]
+    assert len(columns["rank"]) == 4 * 4
+    columns = by_device().table(full=True)
+    seen = list(dict.fromkeys(zip(columns["pooling"], columns["segment"], strict=True)))
     assert seen == [("all", ""), *(("own", n) for n in names), *(("leaning", n) for n in names)]
     assert len(columns["rank"]) == 7 * 4
 

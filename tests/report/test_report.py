@@ -88,7 +88,7 @@ def test_everything_given_is_told(whole):
         *(told for check in checks.checks for told in (check.words, check.advice)),
         "loglog over direct", "It needs features.",
         "unbiased is better than", "+5.0 ± 1.0%", "-2.0 ± 3.0%", "no click", "321",
-        p.method, "log_likelihood", f'p.segment({EVIL!r})', "WHEN 30 THEN",
+        p.method, "log_likelihood", "segments=segment[click]", "WHEN 30 THEN",
     ):  # fmt: skip
         assert " ".join(words.split()) in page.text, words
 
@@ -119,7 +119,7 @@ def test_files_are_told_apart_by_what_they_hold(tmp_path):
     all_of = made()
     all_of.counts.save(tmp_path / "counts.parquet")
     for ending in ("json", "csv", "parquet"):
-        all_of.curve.save(tmp_path / f"curve.{ending}")
+        all_of.curve.save(tmp_path / f"curve.{ending}", full=True)
     plain = {
         "methods": all_of.methods.to_dict(), "truth": all_of.truth,
         "diagnosis": {"verdict": "good", "unseen": [], "checks": [FINE]},

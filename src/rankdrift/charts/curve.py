@@ -99,7 +99,7 @@ def _curves(p: Propensities) -> tuple[dict[str, Propensities], str, int]:
     pool = "All"
     while pool in drawn:
         pool = f"({pool})"
-    segments = p.shrunk or p.by_segment
+    segments = p.segments
     return {pool: p, **drawn}, " / ".join(p.segment_columns), len(segments) - len(drawn)
 
 

@@ -15,6 +15,7 @@ import altair as alt
 
 from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.core.files import replacing
+from rankdrift.core.notebook import brief
 
 # Okabe and Ito: told apart with any colour vision. The pool is black.
 BLACK = "#000000"
@@ -31,7 +32,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Figure:
-    """An Altair chart that can be kept: `save` needs neither a browser nor a network."""
+    """An Altair chart that can be kept: `save` needs neither a browser nor a network.
+
+    Notebooks show it as a picture. `chart` is what Altair makes of it, for those who go on drawing.
+    """
 
     chart: alt.LayerChart
 
@@ -58,8 +62,16 @@ class Figure:
         page: str = safe.to_html(inline=True, embed_options=options)
         return page.replace(_STAND_IN, _LESS_THAN)
 
-    def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> Any:
-        return self.chart._repr_mimebundle_(*args, **kwargs)
+    def _repr_svg_(self) -> str:
+        """For notebooks: a picture, where Altair's own takes scripts from the network."""
+        import vl_convert
+
+        drawn: str = vl_convert.vegalite_to_svg(self.chart.to_dict())
+        return drawn
+
+    def __repr__(self) -> str:
+        title = self.chart.to_dict().get("title", {}).get("text", "")
+        return brief(self, title, "its save writes .png, .svg or .html")
 
 
 def layered_chart(

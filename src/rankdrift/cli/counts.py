@@ -1,8 +1,5 @@
 """rankdrift merge and rankdrift counts"""
 
-import glob
-import os
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +7,6 @@ import click
 from rankdrift.cli.exits import Exit
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
-from rankdrift.core.errors import BadCounts
 from rankdrift.core.words import many
 
 if TYPE_CHECKING:
@@ -33,11 +29,12 @@ def merge(screen: Screen, files: tuple[str, ...], output: str) -> int:
         rankdrift merge 'counts/2024-01-*.parquet' -o january.parquet
     """
     from rankdrift.counts.counts import merge
+    from rankdrift.counts.file import find_counts
 
     paths = find_counts(files)
     refuse_input(output, paths, "parquet")
     check_file(output)
-    counts = merge(_load(paths))
+    counts = merge(paths)
     counts.save(output)
     show_counts(screen, counts, output, inputs=len(paths))
     screen.say("", f"{many(len(paths), 'file')} added up in {output}.")
@@ -60,28 +57,6 @@ def counts(screen: Screen, file: str) -> int:
     found = Counts.load(file)
     show_counts(screen, found, file, options=dict(found.options), version=found.version)
     return end(screen, found, "estimate", file, "-o", "propensities.json")
-
-
-def find_counts(names: Sequence[str]) -> list[str]:
-    """Find the files that these names stand for, each once."""
-    found: list[str] = []
-    for name in names:
-        if os.path.isdir(name):
-            paths = sorted(glob.glob(os.path.join(glob.escape(name), "*.parquet")))
-            missing = f"No *.parquet files in the folder {name!r}."
-        else:
-            paths = [name] if os.path.exists(name) else sorted(glob.glob(name))
-            missing = f"No file {name!r}."
-        if not paths:
-            raise BadCounts(f"{missing} Give files of counts, written by rankdrift harvest.")
-        found += paths
-    return list(dict.fromkeys(os.path.normpath(path) for path in found))
-
-
-def _load(paths: Sequence[str]) -> "Iterator[Counts]":
-    from rankdrift.counts.counts import Counts
-
-    return (Counts.load(path) for path in paths)
 
 
 def show_counts(screen: Screen, counts: "Counts", file: str, **more: Any) -> None:

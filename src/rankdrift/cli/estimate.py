@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdrift.cli.counts import find_counts
 from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import SEED, Sections, given, guesses, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
-from rankdrift.core.errors import BadCounts
 
 if TYPE_CHECKING:
     from rankdrift.core.types import Clicks, Errors
@@ -75,6 +73,12 @@ class CurveOption(click.Option):
 )
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--simultaneous", is_flag=True, help="Intervals for the whole curve at once.")
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Write all: each segment's own curve beside the shrunk one, and every digit; smallest as "
+    ".parquet.",
+)
 @log_options()
 @talking
 def estimate(
@@ -93,6 +97,7 @@ def estimate(
     adjust: str | None,
     level: float,
     simultaneous: bool,
+    full: bool,
     **options: Any,
 ) -> int:
     """Estimate propensities: how likely a result at each rank is looked at.
@@ -132,13 +137,13 @@ def estimate(
     found = estimated(adjust=adjust)
     plain = estimated() if adjust else None
     if output:
-        found.save(output, level, simultaneous)
+        found.save(output, level, simultaneous, full)
     screen.show(curve_report(found, level, simultaneous, plain))
     screen.answer(
         {
             "file": output,
-            "table": found.table(level, simultaneous),
-            "plain": plain.table(level, simultaneous) if plain else None,
+            "table": found.table(level, simultaneous, full),
+            "plain": plain.table(level, simultaneous, full) if plain else None,
             "level": level,
             "simultaneous": simultaneous,
             "gaps": {str(r): why for r, why in found.gaps.items()},
@@ -171,6 +176,7 @@ def diagnose(
     """
     from rankdrift.core.verdicts import Verdict
     from rankdrift.diagnosis.diagnosing import diagnose
+    from rankdrift.harvesting.taking import counts_files
     from rankdrift.report.terminal.diagnosis import diagnosis_report
 
     found = diagnose(counts_of(screen, inputs, options), curve=curve, reference=reference)
@@ -182,18 +188,6 @@ def diagnose(
         command = ("rankdrift", "estimate", *shorter(inputs), *typed(options))
         screen.next(*command, "-o", "propensities.json")
     return Exit.UNFIT if found.verdict == Verdict.SERIOUS else Exit.GOOD
-
-
-def counts_files(inputs: tuple[str, ...]) -> list[str]:
-    """Find the files of counts that these are; none if they are a log."""
-    from rankdrift.counts.file import read_metadata
-
-    try:
-        paths = find_counts(inputs)
-        read_metadata(paths[0])
-        return paths
-    except BadCounts:
-        return []
 
 
 def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) -> "Counts":
@@ -208,16 +202,19 @@ def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) 
     options
         Of `read_log`, for a log.
     """
-    from rankdrift.counts.counts import Counts, merge
     from rankdrift.harvesting.counting import harvest
+    from rankdrift.harvesting.taking import take_counts
 
-    paths = counts_files(inputs)
-    if not paths:
-        log = read(inputs, options)
+    flags = [f"--{name.replace('_', '-')}" for name in given(options)]
+
+    def count(logs: tuple[str, ...]) -> "Counts":
+        flags.clear()
+        log = read(logs, options)
         screen.say(*guesses(log))
         with bar(screen, log) as progress:
             return harvest(log, progress=progress)
-    flags = [f"--{name.replace('_', '-')}" for name in given(options)]
+
+    counts = take_counts(inputs, count)
     if flags:
         screen.say(f"Note: {', '.join(flags)} tell how to read a log; these are counts already.")
-    return merge(Counts.load(path) for path in paths)
+    return counts

@@ -27,6 +27,10 @@ class BadOption(RankdriftError):
     """An option has a value that makes no sense here."""
 
 
+class WrongName(BadOption, TypeError):
+    """A function has no argument of this name."""
+
+
 class NoUsablePairs(RankdriftError):
     """No pair was shown at two ranks and clicked, so there is nothing to learn from."""
 

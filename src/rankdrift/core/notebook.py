@@ -1,7 +1,32 @@
-"""Tables for notebooks."""
+"""Values as notebooks and consoles show them: a line or two, and tables."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
+
+from rankdrift.core.words import printable
+
+LONGEST = 300  # characters of a line
+_LONGEST_PART = 90
+
+
+def brief(kind: object, *parts: str) -> str:
+    """What a value is, on a line that is never long: <Kind: part; part>.
+
+    Parameters
+    ----------
+    kind
+        The value itself, or what to call it.
+    parts
+        What is in it; names in them come from strangers. Empty ones are left out.
+    """
+    name = kind if isinstance(kind, str) else type(kind).__name__
+    short = (cut(printable(part), _LONGEST_PART) for part in parts if part)
+    return cut(f"<{name}: {'; '.join(short)}", LONGEST - 1) + ">"
+
+
+def cut(text: str, longest: int) -> str:
+    """Of a text that is too long the beginning."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[object]], note: str = "") -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankdrift.core.errors import BadOption
+from rankdrift.core.notebook import brief
 from rankdrift.core.types import CLICKS, Clicks, Floats, Ints, SmallInts
 from rankdrift.counts.tables import UNIT, runs, widen
 
@@ -30,6 +31,9 @@ class Choices:
     bucket: SmallInts
     segment: SmallInts
     pair: Ints
+
+    def __repr__(self) -> str:
+        return brief(self, f"{len(self.clicked):,} choices of one rank among those shown")
 
 
 def check_clicks(clicks: Clicks) -> None:

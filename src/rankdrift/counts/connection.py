@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rankdrift.core.notebook import brief
 from rankdrift.core.types import Clicks, Ranks
+from rankdrift.core.words import ranges
 from rankdrift.counts.counts import Counts
 
 
@@ -20,6 +22,11 @@ class Connection:
 
     blocks: tuple[tuple[int, ...], ...]
     alone: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        blocks = [f"ranks {ranges(block, most=3)} can be compared" for block in self.blocks[:2]]
+        alone = f"ranks {ranges(self.alone, most=3)} cannot" if self.alone else ""
+        return brief(self, *blocks, alone)
 
     @property
     def main(self) -> tuple[int, ...]:

@@ -19,8 +19,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from rankdrift.core.errors import BadCounts
+from rankdrift.core.frames import Tabular
 from rankdrift.core.moved import warn_renamed
+from rankdrift.core.naming import names_checked
+from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.types import Clicks, Ranks, Segment, SmallInts
+from rankdrift.core.words import ranges, segment_words
 from rankdrift.counts.checks import check_tables, check_used, plain_values
 from rankdrift.counts.choices import Choices, choices_of
 from rankdrift.counts.funnel import Funnel
@@ -64,13 +68,14 @@ _TABLES = ("pairs", "rank_pairs", "overflow", "by_rank", "splits")
 BUCKETS = 64
 # Pairs shown more often than this are not listed but kept as pairs of ranks.
 MAX_SHOWN = 8
+_NAMED = 10  # segments in a table for notebooks
 _BATCH = 8_000_000  # rows waiting to be merged before they are
 EXTRA_OPTIONS = ("score", "ranker", "user", "outcome", "outcome_at_least")
 """Options of a harvest that only `Counts.splits` depends on."""
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class Counts(Tabular):
     """All that an estimate needs of a log, small enough to keep: pairs by the ranks they moved
     between and the clicks they got there.
 
@@ -255,6 +260,16 @@ class Counts:
         """
         return choices_of(self, clicks)
 
+    def table(self) -> dict[str, list[Any]]:
+        """How often each rank was shown and clicked, in each segment: columns of plain values."""
+        by_rank = self.by_rank
+        named = {
+            column: [self.segments[i][place] for i in by_rank.segment.tolist()]
+            for place, column in enumerate(self.segment_columns)
+        }
+        numbers = ("rank", "impressions", "clicks")
+        return {**named, **{name: getattr(by_rank, name).tolist() for name in numbers}}
+
     def summary(self) -> dict[str, Any]:
         """The size of the counts, as plain values for JSON."""
         return {
@@ -278,6 +293,24 @@ class Counts:
             "log_clicks": self.funnel.clicks,
         }
 
+    def __repr__(self) -> str:
+        days = " to ".join(dict.fromkeys((*self.days[:1], *self.days[-1:])))
+        by = f"{len(self.segments)} segments by {', '.join(self.segment_columns)}"
+        return brief(
+            self,
+            f"{self.n_pairs:,} pairs with {self.n_clicks:,} clicks",
+            f"ranks {ranges(self.ranks.tolist(), most=3)}" if self.n_pairs else "",
+            by if self.segment_columns else "",
+            days,
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [(name.replace("_", " "), value) for name, value in self.summary().items()]
+        named, more = self.segments[:_NAMED], len(self.segments) - _NAMED
+        words = "; ".join(map(segment_words, named)) + (f" and {more} more" if more > 0 else "")
+        note = f"Segments: {words}" if self.segment_columns else ""
+        return html_table(["", "how many"], rows, note)
+
     def plot(self, **options: Any) -> Figure:
         """How often each rank is clicked; its `save` writes .png, .svg or .html."""
         from rankdrift.charts.rates import rates_chart
@@ -299,21 +332,27 @@ class Counts:
         return load(path)
 
 
-def merge(parts: Iterable[Counts]) -> Counts:
+@names_checked
+def merge(
+    parts: str | os.PathLike[str] | Iterable[Counts | str | os.PathLike[str]],
+) -> Counts:
     """Add counts up: a month is the sum of its days, the same in whatever order they come.
 
-    `a + b` is `merge([a, b])`. Parts may be a generator, such as files being loaded: they are added
-    up as they come. Finer buckets fold into coarser ones, and pairs shown more often than the
-    smallest max_shown become pairs of ranks. Parts that count different things, or the same input
+    `a + b` is `merge([a, b])`. Parts are counts, or where they are: a file, a folder or a glob;
+    they are read and added up as they come, many small files nearly as fast as a few. Finer buckets
+    fold into coarser ones, and pairs shown more often than the smallest max_shown become pairs of
+    ranks. Parts that count different things, or the same input
     twice, raise BadCounts. What one part does not know of the pairs it keeps so, the sum does not.
 
     Examples
     --------
-    >>> month = merge(Counts.load(path) for path in paths)  # doctest: +SKIP
+    >>> month = merge("counts/2024-01-*.parquet")  # doctest: +SKIP
     """
+    from rankdrift.counts.file import each_counts
+
     waiting: list[Counts] = []
     rows = limit = 0
-    for part in parts:
+    for part in each_counts(parts):
         waiting.append(part)
         rows += len(part.pairs) + len(part.rank_pairs)
         if rows > max(limit, _BATCH):

@@ -11,8 +11,8 @@ import glob
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +25,13 @@ from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadCounts
 from rankdrift.counts.counts import Counts
-from rankdrift.counts.reading import read_table
+from rankdrift.counts.reading import FILE, read_table, read_tables
 from rankdrift.counts.schema import FORMAT, FORMAT_BEFORE_SPLITS, table_sql
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+_TOGETHER = 8_000_000  # bytes of files that are read at once
 _PROPENSITIES = "this file holds propensities, not counts. Read it with Propensities.load."
 
 
@@ -54,6 +55,89 @@ def load(path: str | os.PathLike[str]) -> Counts:
     if changed:
         raise BadCounts(f"{os.fspath(path)}: {changed} (delete it, and harvest or merge).")
     return counts
+
+
+def find_counts(names: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """The files that these names stand for, files, folders and globs, each once."""
+    found: list[str] = []
+    for given in names:
+        name = os.fspath(given)
+        if os.path.isdir(name):
+            paths = sorted(glob.glob(os.path.join(glob.escape(name), "*.parquet")))
+            missing = f"No *.parquet files in the folder {name!r}."
+        else:
+            paths = [name] if os.path.exists(name) else sorted(glob.glob(name))
+            missing = f"No file {name!r}."
+        if not paths:
+            raise BadCounts(f"{missing} Give files of counts, written by rankdrift harvest.")
+        found += paths
+    return list(dict.fromkeys(os.path.normpath(path) for path in found))
+
+
+def each_counts(
+    parts: str | os.PathLike[str] | Iterable[Counts | str | os.PathLike[str]],
+) -> Iterator[Counts]:
+    """Counts as they are, and those that paths stand for."""
+    if isinstance(parts, str | os.PathLike):
+        parts = [parts]
+    paths: list[str | os.PathLike[str]] = []
+    for part in parts:
+        if not isinstance(part, Counts):
+            paths.append(part)
+            continue
+        yield from load_all(find_counts(paths))
+        paths.clear()
+        yield part
+    yield from load_all(find_counts(paths))
+
+
+def load_all(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Counts]:
+    """What `load` reads of each, in order; many small files in little more time than one."""
+    batch: list[str | os.PathLike[str]] = []
+    size = 0
+    for path in paths:
+        size += os.path.getsize(path) if os.path.isfile(path) else _TOGETHER
+        if batch and size > _TOGETHER:
+            yield from _load_batch(batch)
+            batch, size = [], 0
+        batch.append(path)
+    yield from _load_batch(batch)
+
+
+def _load_batch(paths: Sequence[str | os.PathLike[str]]) -> Iterable[Counts]:
+    """Together if they are alike and fine; else one by one, so that what is wrong has a name."""
+    if len(paths) > 1:
+        with suppress(BadCounts):
+            return _load_together(paths)
+    return map(load, paths)
+
+
+def _load_together(paths: Sequence[str | os.PathLike[str]]) -> list[Counts]:
+    files = [os.path.abspath(path) for path in paths]
+    names = DUCKDB.literals([glob.escape(file) for file in files])
+    with _opened(paths[0]) as (con, _):
+        con.execute("SET threads = 1")  # they are small: threads would wait for one another
+        stored = con.sql(f"SELECT file_name, key, value FROM parquet_kv_metadata([{names}])")
+        texts: dict[str, list[tuple[bytes, bytes]]] = {}
+        for file, key, value in stored.fetchall():
+            texts.setdefault(file, []).append((key, value))
+        metas = [_checked_metadata(texts.get(file, [])) for file in files]
+        forms = con.sql(f"""
+            SELECT DISTINCT list((name, type, logical_type)) FROM parquet_schema([{names}])
+            GROUP BY file_name""").fetchall()
+        split = {tuple(meta.get("segment_columns", ())) for meta in metas}
+        if len(forms) > 1 or len(split) > 1 or len({*files}) < len(files):
+            raise BadCounts("these files are not alike.")
+        place = f"list_position([{DUCKDB.literals(files)}], filename) - 1"
+        relation = f"""(
+            SELECT * EXCLUDE filename, {place} AS {FILE}
+            FROM read_parquet([{names}], filename = true, hive_partitioning = false))"""
+        found = read_tables(con, relation, metas)
+    for counts, meta in zip(found, metas, strict=True):
+        changed = what_changed(meta, _arrays(counts), by_hand=False)
+        if changed:
+            raise BadCounts(changed)
+    return found
 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -119,7 +203,12 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[DuckDBPyConnection, 
 
 
 def _stored_metadata(con: DuckDBPyConnection, name: str) -> dict[str, Any]:
-    stored = con.sql(f"SELECT key, value FROM parquet_kv_metadata({name})").fetchall()
+    return _checked_metadata(
+        con.sql(f"SELECT key, value FROM parquet_kv_metadata({name})").fetchall()
+    )
+
+
+def _checked_metadata(stored: Sequence[tuple[bytes, bytes]]) -> dict[str, Any]:
     texts = [value for key, value in stored if key == COUNTS_KEY.encode()]
     if not texts:
         if any(key == PROPENSITIES.encode() for key, _ in stored):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rankdrift.core.errors import BadCounts, did_you_mean
-from rankdrift.core.notebook import html_table
+from rankdrift.core.notebook import brief, html_table
 
 if TYPE_CHECKING:
     from rankdrift.charts.style import Figure
@@ -151,6 +151,14 @@ class Funnel:
         from rankdrift.charts.style import Figure
 
         return Figure(funnel_chart(self))
+
+    def __repr__(self) -> str:
+        return brief(
+            self,
+            f"{self.used.rows:,} of {self.rows:,} rows used",
+            f"{self.used.clicks:,} of {self.clicks:,} clicks",
+            f"{self.used.pairs:,} pairs",
+        )
 
     def _repr_html_(self) -> str:
         return html_table(

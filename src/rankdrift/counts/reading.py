@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,8 @@ from rankdrift.counts.tables import decode
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+FILE = "rankdrift_file"
+"""Of several tables read at once: which of them a row is of."""
 _WHOLE_TYPES = {*"TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER".split()}
 
 
@@ -56,26 +59,53 @@ def read_table(
     BadCounts; what DuckDB cannot read, DuckDB's own error.
     """
     fields = _fields(meta)
-    columns: tuple[str, ...] = fields["segment_columns"]
+    marked, planned = bool(meta.get("marked")), funnel is not None
+    [counts] = _read(con, relation_sql, [fields], marked, planned, funnel or ())
+    return counts
+
+
+def read_tables(
+    con: DuckDBPyConnection, relation_sql: str, metas: Sequence[Mapping[str, Any]]
+) -> list[Counts]:
+    """The counts of several tables that have the same columns, in a time that hardly depends on how
+    many they are: one after the other in a FROM clause, with the place of each row's in `metas` as
+    its column FILE. As `read_table` in all else, but for tables of files alone."""
+    return _read(con, relation_sql, [_fields(meta) for meta in metas])
+
+
+def _read(
+    con: DuckDBPyConnection,
+    relation_sql: str,
+    fields: Sequence[dict[str, Any]],
+    marked: bool = False,
+    planned: bool = False,
+    funnel: Sequence[FunnelRow] = (),
+) -> list[Counts]:
+    """The counts of one table or, told apart by the column FILE, of several."""
+    columns: tuple[str, ...] = fields[0]["segment_columns"]
     try:
-        rows = _stage(con, relation_sql, columns, bool(meta.get("marked")), funnel is not None)
-        counts = Counts(
-            pairs=_pairs(rows, fields["max_shown"]),
-            rank_pairs=RankPairs(**rows.fetch(RANK_PAIR, _picks(RANK_PAIR))),
-            overflow=Overflow(**rows.fetch(OVERFLOW, _picks(OVERFLOW))),
-            by_rank=ByRank(**rows.fetch(BY_RANK, _picks(BY_RANK))),
-            splits=Splits(**rows.fetch(SPLIT, _picks(SPLIT) | {"split": _WHICH_SPLIT})),
-            funnel=_funnel(con, funnel or ()),
-            segments=_segments(con) if columns else ((),),
-            **fields,
-        )
+        rows = _stage(con, relation_sql, columns, marked, planned, len(fields))
+        splits = _picks(SPLIT) | {"split": _WHICH_SPLIT}
+        tables: dict[str, list[Any]] = {
+            "pairs": _pairs(rows, max(each["max_shown"] for each in fields)),
+            "rank_pairs": [RankPairs(**t) for t in rows.fetch(RANK_PAIR, _picks(RANK_PAIR))],
+            "overflow": [Overflow(**t) for t in rows.fetch(OVERFLOW, _picks(OVERFLOW))],
+            "by_rank": [ByRank(**t) for t in rows.fetch(BY_RANK, _picks(BY_RANK))],
+            "splits": [Splits(**t) for t in rows.fetch(SPLIT, splits)],
+            "funnel": _funnels(rows, funnel),
+        }
+        segments = _segments(con) if columns else ((),)
     finally:
         con.execute("DROP TABLE IF EXISTS temp.rankdrift_pair")
         con.execute("DROP TABLE IF EXISTS temp.rankdrift_segments")
-        con.execute("DROP VIEW IF EXISTS temp.rankdrift_rows")
-    if not counts.overflow_known:
-        _warn_unknown_overflow(counts)
-    return counts
+        con.execute(f"DROP {'VIEW' if len(fields) == 1 else 'TABLE'} IF EXISTS temp.rankdrift_rows")
+    found = []
+    for i, each in enumerate(fields):
+        counts = Counts(**{name: t[i] for name, t in tables.items()}, segments=segments, **each)
+        if not counts.overflow_known:
+            _warn_unknown_overflow(counts)
+        found.append(counts)
+    return found
 
 
 def _warn_unknown_overflow(counts: Counts) -> None:
@@ -107,21 +137,24 @@ class _Rows:
     rankdrift_pair, with what they tell in `codes`; the segments as rankdrift_segments.
 
     columns: of segments. doubtful: columns that may hold anything. planned: is it the result of a
-    plan?
+    plan? files: of how many tables they are.
     """
 
     con: DuckDBPyConnection
     columns: Sequence[str]
     doubtful: Sequence[str]
     planned: bool
+    files: int
 
     def fetch(
         self, kind: Kind, wanted: Mapping[str, str], table: str = "rankdrift_rows"
-    ) -> dict[str, NDArray[Any]]:
-        """The arrays of one kind of row, with `segment` an index into rankdrift_segments."""
+    ) -> list[dict[str, NDArray[Any]]]:
+        """Of each file the arrays of one kind of row, with `segment` an index into
+        rankdrift_segments."""
         same = (f"r.s{i} IS NOT DISTINCT FROM g.s{i}" for i in range(len(self.columns)))
         join = f"JOIN rankdrift_segments g ON {' AND '.join(same)}" if self.columns else ""
         picks = {"segment": "g.segment", **wanted} if self.columns else wanted
+        picks = {FILE: FILE, **picks} if self.files > 1 else picks
         named = ", ".join(f"{sql} AS {DUCKDB.quote(name)}" for name, sql in picks.items())
         # What a plan found comes in no order, and the engine sorts faster than we do.
         order = "ORDER BY ALL" if self.planned and table == "rankdrift_rows" else ""
@@ -133,7 +166,18 @@ class _Rows:
         arrays = {name: np.ma.getdata(values) for name, values in found.items()}
         if not self.columns:
             arrays["segment"] = np.zeros(len(next(iter(arrays.values()))), np.int32)
-        return arrays
+        return self._by_file(arrays) if self.files > 1 else [arrays]
+
+    def _by_file(self, arrays: dict[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
+        file = arrays.pop(FILE)
+        if (file[1:] < file[:-1]).any():
+            order = np.argsort(file, kind="stable")
+            file, arrays = file[order], {name: values[order] for name, values in arrays.items()}
+        ends = np.searchsorted(file, np.arange(self.files + 1))
+        return [
+            {name: values[start:end] for name, values in arrays.items()}
+            for start, end in pairwise(ends.tolist())
+        ]
 
     @property
     def ignored(self) -> Sequence[str]:
@@ -159,7 +203,12 @@ class _Rows:
 
 
 def _stage(
-    con: DuckDBPyConnection, relation_sql: str, columns: Sequence[str], marked: bool, planned: bool
+    con: DuckDBPyConnection,
+    relation_sql: str,
+    columns: Sequence[str],
+    marked: bool,
+    planned: bool,
+    files: int,
 ) -> _Rows:
     described = con.sql(f"DESCRIBE SELECT * FROM {relation_sql}").fetchall()
     types = {name.casefold(): kind for name, kind, *_ in described}
@@ -186,9 +235,12 @@ def _stage(
     plain = types["single"] == "BOOLEAN"
     single = "single" if plain else "TRY_CAST(CAST(single AS VARCHAR) AS BOOLEAN)"
     raws = "".join(f", raw_{column}" for column in doubtful)
+    if files > 1:
+        raw.append(FILE)
+        raws += f", {FILE}"
     kind = "trim(CAST(kind AS VARCHAR))" if doubtful else "kind"
     con.execute(f"""
-        CREATE OR REPLACE TEMP VIEW rankdrift_rows AS
+        CREATE OR REPLACE TEMP {"VIEW" if files == 1 else "TABLE"} rankdrift_rows AS
         WITH raw AS (
             SELECT {kind} AS kind, nullif(CAST(shown AS VARCHAR), '') AS shown,
                 {", ".join([f"{single} AS single", *raw])}
@@ -206,7 +258,7 @@ def _stage(
                 - 1 AS segment, *
             FROM (SELECT DISTINCT {", ".join(segments)} FROM rankdrift_rows
                 WHERE kind IN ({_names(CELLS)}))""")
-    rows = _Rows(con, columns, doubtful, planned)
+    rows = _Rows(con, columns, doubtful, planned, files)
     # Without doubtful columns a row that cannot be read lacks a value, has an unknown kind or is
     # of a pair: what each row has is looked at only if one does.
     kinds = DUCKDB.literals([*(kind.name for kind in KINDS), *rows.ignored])
@@ -261,13 +313,15 @@ def _problem(doubtful: Iterable[str], ignored: Iterable[str]) -> str:
     return first(broken, otherwise=by_kind)
 
 
-def _pairs(rows: _Rows, max_shown: int) -> Pairs:
+def _pairs(rows: _Rows, max_shown: int) -> list[Pairs]:
     codes = {f"c{i}": f"coalesce(codes[{i}], 0)" for i in range(1, _longest(rows, max_shown) + 1)}
     picks = _picks(PAIR)
     del picks["shown"]
-    found = rows.fetch(PAIR, picks | codes, "rankdrift_pair")
-    shown = np.stack([found.pop(code) for code in codes], axis=1)
-    return Pairs(**found, shown=decode(shown) if rows.planned else shown)
+    made = []
+    for found in rows.fetch(PAIR, picks | codes, "rankdrift_pair"):
+        shown = np.stack([found.pop(code) for code in codes], axis=1)
+        made.append(Pairs(**found, shown=decode(shown) if rows.planned else shown))
+    return made
 
 
 def _longest(rows: _Rows, max_shown: int) -> int:
@@ -288,12 +342,23 @@ def _segments(con: DuckDBPyConnection) -> tuple[Segment, ...]:
     return tuple(tuple(row[1:]) for row in rows)
 
 
-def _funnel(con: DuckDBPyConnection, more: Sequence[FunnelRow]) -> Funnel:
-    rows = con.sql(f"""
-        SELECT kind, shown, sum(n), sum(coalesce(clicks, 0)), sum(pairs)
-        FROM rankdrift_rows WHERE kind IN ({_names([FUNNEL, NOTE])}) GROUP BY ALL""").fetchall()
-    rows += more
-    lines = {name: Dropped(*numbers) for kind, name, *numbers in rows if kind == FUNNEL.name}
+def _funnels(rows: _Rows, more: Sequence[FunnelRow]) -> list[Funnel]:
+    """Of each file; `more` rows are of the only one."""
+    file = FILE if rows.files > 1 else "0"
+    found: list[list[FunnelRow]] = [list(more) for _ in range(rows.files)]
+    for place, *row in rows.con.sql(f"""
+        SELECT {file}, kind, shown, sum(n), sum(coalesce(clicks, 0)), sum(pairs)
+        FROM rankdrift_rows WHERE kind IN ({_names([FUNNEL, NOTE])}) GROUP BY ALL""").fetchall():
+        found[place].append(tuple(row))
+    return list(map(_funnel, found))
+
+
+def _funnel(rows: Sequence[FunnelRow]) -> Funnel:
+    lines = {
+        name: Dropped(n, clicks, pairs)
+        for kind, name, n, clicks, pairs in rows
+        if kind == FUNNEL.name
+    }
     notes = {name: n for kind, name, n, *_ in rows if kind == NOTE.name}
     for name in (INPUT, USED):
         if name not in lines:

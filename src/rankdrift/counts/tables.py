@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadCounts
+from rankdrift.core.notebook import brief
 from rankdrift.core.types import Bools, Indices, Ints, SmallInts
 from rankdrift.counts.funnel import Used
 
@@ -54,6 +55,10 @@ class Table:
                 "Give one value a row."
             )
 
+    def __repr__(self) -> str:
+        names = ", ".join(column.name for column in fields(self))
+        return brief(self, f"{len(self):,} rows of {names}")
+
     def __len__(self) -> int:
         return len(self.columns()[0])
 
@@ -89,7 +94,7 @@ class Table:
         return type(self)(*(key[first] for key in keys), *(_sum(v[order], starts) for v in sums))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Pairs(Table):
     """Pairs with the same appearances, one row per (segment, bucket, drift, appearances).
 
@@ -135,7 +140,7 @@ class Pairs(Table):
         return Used(rows=rows, clicks=clicks, pairs=int(self.pairs.sum()))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RankPairs(Table):
     """Pairs shown more than max_shown times, as weighted choices between two ranks.
 
@@ -152,7 +157,7 @@ class RankPairs(Table):
     weight: Ints
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Overflow(Table):
     """The pairs that RankPairs are made of, by rank.
 
@@ -171,7 +176,7 @@ class Overflow(Table):
     clicks: Ints
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ByRank(Table):
     """segment, rank (N,) int32; impressions, clicks (N,) int64 of all good rows at that rank."""
 
@@ -183,7 +188,7 @@ class ByRank(Table):
     clicks: Ints
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Splits(Table):
     """Comparisons of two appearances of a pair, of all usable pairs, split by how the two differ.
 

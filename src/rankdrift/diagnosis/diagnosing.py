@@ -1,11 +1,14 @@
 """diagnose: do the assumptions hold on this data, and what to do if not?"""
 
 import math
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rankdrift.core.errors import BadOption, RankdriftError, did_you_mean
+from rankdrift.core.naming import names_checked
+from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.agreement import judge
@@ -13,6 +16,8 @@ from rankdrift.diagnosis.assumption import Assumption, Data, Finding
 from rankdrift.diagnosis.checks import ASSUMPTIONS
 from rankdrift.diagnosis.verdict import holm, overall, unseen
 from rankdrift.estimation.fitting import Options, fit
+from rankdrift.harvesting.taking import take_counts
+from rankdrift.log.log import Log
 
 if TYPE_CHECKING:
     from rankdrift.charts.style import Figure
@@ -42,6 +47,9 @@ class Check:
     words: str
     advice: str = ""
     numbers: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return brief(self, f"{self.name} is {self.verdict}", self.words)
 
 
 @dataclass(frozen=True)
@@ -97,9 +105,16 @@ class Diagnosis:
             )
         return Figure(difference_chart(made[check]))
 
-    def _repr_html_(self) -> str:
-        from rankdrift.core.notebook import html_table
+    def __repr__(self) -> str:
+        objects = [c.name for c in self.checks if c.verdict in (Verdict.CAUTION, Verdict.SERIOUS)]
+        return brief(
+            self,
+            f"{self.verdict}",
+            f"{len(self.checks)} checks",
+            f"against it: {', '.join(objects)}" if objects else "",
+        )
 
+    def _repr_html_(self) -> str:
         return html_table(
             ["check", "verdict", "what was found", "what to do"],
             ((check.name, check.verdict, check.words, check.advice) for check in self.checks),
@@ -128,7 +143,13 @@ def _known(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def diagnose(counts: Counts, *, curve: str = "auto", reference: int = 1) -> Diagnosis:
+@names_checked
+def diagnose(
+    counts: Counts | Log | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    curve: str = "auto",
+    reference: int = 1,
+) -> Diagnosis:
     """Check whether what the estimate assumes holds on these counts, and say what to do if not.
 
     A check gives a verdict, words, advice and numbers. One that tests for a difference asks for
@@ -139,8 +160,9 @@ def diagnose(counts: Counts, *, curve: str = "auto", reference: int = 1) -> Diag
     Parameters
     ----------
     counts
-        From `harvest`, or loaded. What they were harvested with decides what can be told: the time
-        of day, the ranker's score, the ranker, the user, what came after a click, several days.
+        From `harvest`, or where they are, or a log, as in `estimate`. What they were harvested with
+        decides what can be told: the time of day, the ranker's score, the ranker, the user, what
+        came after a click, several days.
     curve
         The curve whose assumptions are checked, as in `estimate`.
     reference
@@ -160,11 +182,12 @@ def diagnose(counts: Counts, *, curve: str = "auto", reference: int = 1) -> Diag
 
     Examples
     --------
-    >>> found = rankdrift.diagnose(rankdrift.Counts.load("counts.parquet"))  # doctest: +SKIP
+    >>> found = rankdrift.diagnose("counts.parquet")  # doctest: +SKIP
     >>> for check in found.checks:  # doctest: +SKIP
     ...     print(f"{check.verdict:8} {check.name}: {check.words}")
     """
     options = Options(curve=curve, reference=reference)
+    counts = take_counts(counts)
     fitted = fit(counts, options)
     # The same curve in every other fit, so that parameters mean the same.
     data = Data(counts, replace(options, curve=fitted.curve), fitted)

@@ -1,9 +1,11 @@
 """Counts -> Propensities: check the options, estimate one curve or one a segment."""
 
+import os
 import warnings
 from collections.abc import Sequence
 
 from rankdrift.core.errors import BadOption, Remark
+from rankdrift.core.naming import names_checked
 from rankdrift.core.types import ERRORS, Clicks, Errors
 from rankdrift.counts.choices import check_clicks
 from rankdrift.counts.counts import Counts
@@ -13,12 +15,15 @@ from rankdrift.estimation.curves import curve as parse_curve
 from rankdrift.estimation.fitted_curve import to_propensities
 from rankdrift.estimation.fitting import Options, fit
 from rankdrift.estimation.segments import estimate_by
+from rankdrift.harvesting.taking import take_counts
+from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.table import all_curves
 
 
+@names_checked
 def estimate(
-    counts: Counts,
+    counts: Counts | Log | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     curve: str | Curve = "auto",
     clicks: Clicks = "every",
@@ -39,7 +44,8 @@ def estimate(
     Parameters
     ----------
     counts
-        What `harvest` counted, or a sum of such counts.
+        What `harvest` counted, or a sum of such counts; or where they are: a file, a folder or a
+        glob of files, added up; or a log, as `read_log` gives it or a path of it, counted first.
     curve
         The shape of log p: "auto" (chosen from the data, by each segment for itself: the paper's
         knots, with more knots, jumps or a batch where they pay), or one that is given, such as
@@ -88,15 +94,17 @@ def estimate(
 
     Examples
     --------
-    >>> counts = rankdrift.harvest(rankdrift.read_log("log.parquet"))  # doctest: +SKIP
-    >>> p = rankdrift.estimate(counts)  # doctest: +SKIP
-    >>> p.at(5), p.ratio(5, 1)  # doctest: +SKIP
+    >>> p = rankdrift.estimate("counts.parquet")  # doctest: +SKIP
+    >>> p[5], p.at([1, 2, 5])  # doctest: +SKIP
+    >>> print(p.ratio(5, 1))  # doctest: +SKIP
+    0.54 (95%: 0.49 to 0.58)
     >>> p.save("propensities.json")  # doctest: +SKIP
     """
     options = Options(
         parse_curve(curve), clicks, reference, errors, samples, seed, extrapolate_to, adjust
     )
     _check(options)
+    counts = take_counts(counts)
     if by:
         found = estimate_by(counts, (by,) if isinstance(by, str) else tuple(by), options)
     else:
@@ -106,7 +114,7 @@ def estimate(
             f"There was nothing to draw on to rank {extrapolate_to}: pairs moved down to rank "
             f"{found.ranks[-1]}.",
             Remark,
-            stacklevel=2,
+            stacklevel=3,
         )
     return found
 

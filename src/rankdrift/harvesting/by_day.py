@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rankdrift.core.errors import BadCounts, BadLog, BadOption
 from rankdrift.core.files import remove_leftovers
+from rankdrift.core.naming import names_checked
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.counts.file import read_metadata
 from rankdrift.counts.schema import FORMAT, FORMAT_BEFORE_SPLITS
@@ -16,6 +17,7 @@ from rankdrift.log.engines.engine import Day, Progress
 from rankdrift.log.log import Log
 
 
+@names_checked
 def harvest_by_day(
     log: Log,
     directory: str | os.PathLike[str],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankdrift.core.database import shortages_told
 from rankdrift.core.errors import BadLog, Remark
+from rankdrift.core.naming import names_checked
 from rankdrift.core.version import __version__
 from rankdrift.core.words import many
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
@@ -42,6 +43,7 @@ LARGE_DAY = 2_000_000
 MANY = 10_000_000
 
 
+@names_checked
 def harvest(
     log: Log,
     *,
@@ -113,10 +115,10 @@ def count_planned(
 
 
 def warn_of_oddities(log: Log) -> None:
-    """What is odd about the log, as Python's warnings to the caller's caller; what cannot be right
-    is an error."""
+    """What is odd about the log, as Python's warnings to who called `harvest` or its like; what
+    cannot be right is an error."""
     for remark in (*log.remarks, *probe(log)):
-        warnings.warn(remark, Remark, stacklevel=3)
+        warnings.warn(remark, Remark, stacklevel=4)
 
 
 # -- a large log, day by day -----------------------------------------------------------------------

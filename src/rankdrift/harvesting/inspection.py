@@ -1,11 +1,14 @@
 """inspect: can this log support an estimate, and if not, what would help?"""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankdrift.core.naming import names_checked
+from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.rank_blocks import ONE_TWO_FIVE
 from rankdrift.core.verdicts import Fitness
 from rankdrift.core.words import ranges
@@ -13,6 +16,7 @@ from rankdrift.counts.connection import Connection, connection
 from rankdrift.counts.counts import Counts
 from rankdrift.harvesting.counting import count
 from rankdrift.harvesting.plan import Sizes
+from rankdrift.harvesting.taking import take_log
 from rankdrift.log.columns import ColumnKind
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
@@ -105,6 +109,16 @@ class Inspection:
         """How often each rank is clicked; its `save` writes .png, .svg or .html."""
         return self.counts.plot(**options)
 
+    def __repr__(self) -> str:
+        sizes = [
+            f"{value:,} {name}" for name, value in self.sizes.items() if isinstance(value, int)
+        ]
+        return brief(self, f"{self.verdict}", ", ".join(sizes), *self.reasons[:1])
+
+    def _repr_html_(self) -> str:
+        words = " ".join([f"This log is {self.verdict}.", *self.reasons, *self.advice])
+        return html_table(["", "how many"], self.sizes.items(), words)
+
     def to_dict(self) -> dict[str, Any]:
         """As plain values for JSON."""
         by_rank = self.counts.pool().by_rank
@@ -130,16 +144,22 @@ class Inspection:
         }
 
 
-def inspect(log: Log, *, progress: Progress | None = None) -> Inspection:
+@names_checked
+def inspect(
+    log: Log | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    progress: Progress | None = None,
+) -> Inspection:
     """Look a log over: its columns, its size, what it could compare, and a verdict.
 
     Parameters
     ----------
     log
-        From `read_log`.
+        From `read_log`, or a path of it, whose columns have usual names.
     progress
         Called now and then with the name of the step and the fraction of it that is done.
     """
+    log = take_log(log)
     remarks = probe(log)
     counts = count(log, Sizes(), progress)
     linked = connection(counts)

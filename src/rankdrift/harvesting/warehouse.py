@@ -12,6 +12,7 @@ from typing import Any
 
 from rankdrift.core.dialects import dialect as find_dialect
 from rankdrift.core.errors import BadCounts, BadOption, MissingColumns, did_you_mean
+from rankdrift.core.naming import names_checked
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.harvesting.counting import counts_of
 from rankdrift.harvesting.plan import Sizes, harvest_plan
@@ -164,6 +165,7 @@ def _typed(columns: Mapping[str, Column], types: Mapping[str, str]) -> dict[str,
     return columns
 
 
+@names_checked
 def import_counts(path: str | os.PathLike[str], *, format: str | None = None) -> Counts:
     """Counts from the result of `warehouse_sql`, saved as CSV, JSON lines or Parquet; `format` says
     which, where names of files do not tell."""

@@ -7,6 +7,8 @@ from os import PathLike
 from typing import Any
 
 from rankdrift.core.errors import BadLog
+from rankdrift.core.naming import names_checked
+from rankdrift.core.notebook import brief, html_table
 from rankdrift.log.assigning import assign
 from rankdrift.log.columns import EXTRAS, Column, Roles
 from rankdrift.log.engines.choosing import open_log
@@ -59,10 +61,29 @@ class Log:
         """What defines a pair and how rows are read: kept with every artefact made from the log."""
         return describe(self.planner())
 
+    def __repr__(self) -> str:
+        roles = self.roles.to_dict()
+        named = ", ".join(f"{role} = {_listed(name)}" for role, name in roles.items())
+        return brief(
+            self, f"layout {self.layout.name}", f"{len(self.engine.columns)} columns", named
+        )
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (role, _listed(name), "guessed" if role in self.guessed else "")
+            for role, name in self.roles.to_dict().items()
+        )
+        note = f"A log, layout {self.layout.name}. {' '.join(self.remarks)}"
+        return html_table(["role", "column", ""], rows, note)
+
     @property
     def days(self) -> str:
         """What a day is here, in words."""
         return _days(self.planner())
+
+
+def _listed(names: str | list[str]) -> str:
+    return names if isinstance(names, str) else " + ".join(names)
 
 
 def describe(planner: Planner) -> dict[str, Any]:
@@ -91,6 +112,7 @@ def _days(planner: Planner) -> str:
     return values.zone_words(planner.columns[day], planner.rules)
 
 
+@names_checked
 def read_log(
     source: Any,
     *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,12 @@ from rankdrift.core.errors import (
     RankdriftError,
     did_you_mean,
 )
+from rankdrift.core.frames import Tabular
+from rankdrift.core.naming import names_checked
+from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.verdicts import Agreement
 from rankdrift.estimation.curves import curve as parse_curve
+from rankdrift.harvesting.taking import take_log
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.methods.distance import Distance, measure
@@ -32,7 +37,7 @@ DEFAULT = tuple(method.name for method in METHODS if method.default)
 
 
 @dataclass(frozen=True, eq=False)
-class MethodComparison:
+class MethodComparison(Tabular):
     """Curves of several methods from one log, and how far they are apart: what `compare` gives.
 
     Attributes
@@ -72,6 +77,25 @@ class MethodComparison:
                 columns[label] = [by_rank.get(rank) for rank in ranks]
         return columns
 
+    def __repr__(self) -> str:
+        agree = [f"{a} and {b}" for a, b in self.agreeing()]
+        return brief(
+            self,
+            f"curves by {', '.join(self.curves)}",
+            f"{', '.join(agree)} agree" if agree else "",
+            f"left out: {', '.join(self.left_out)}" if self.left_out else "",
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (f"{d.first} and {d.second}", d.verdict.value, f"{d.mean_percent:+.1f}%", d.meaning)
+            for d in self.distances
+        ]
+        left_out = " ".join(f"{name} was left out: {why}" for name, why in self.left_out.items())
+        note = f"Curves by {', '.join(self.curves)}. {left_out}"
+        heads = ["", "verdict", "the first above the second", "what it usually means"]
+        return html_table(heads, rows, note)
+
     def plot(self, **options: Any) -> Figure:
         """A chart of all curves; its `save` writes .png, .svg or .html."""
         from rankdrift.charts.curves import curves_chart
@@ -98,8 +122,9 @@ def __getattr__(name: str) -> type[MethodComparison]:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+@names_checked
 def compare(
-    log: Log,
+    log: Log | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     methods: str | Sequence[str] = DEFAULT,
     reference: int = 1,
@@ -121,7 +146,7 @@ def compare(
     Parameters
     ----------
     log
-        From `read_log`.
+        From `read_log`, or a path of it, whose columns have usual names.
     methods
         Names, or one: "auto", "direct", "loglog" or any other curve of `estimate` (rankdrift's own
         likelihood); "ratio" (of two ranks at a time, Appendix C); "em" and "em-pairs"; "all-pairs",
@@ -168,6 +193,7 @@ def compare(
     """
     check_level(level)
     chosen = _chosen(methods)
+    log = take_log(log)
     inputs = Inputs(log, reference, features, randomised, original, bootstrap, seed, progress, say)
     _check(chosen, inputs)
     made: dict[str, Estimate] = {}

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from rankdrift.core.notebook import brief
 from rankdrift.core.rank_blocks import block_weights
 from rankdrift.core.types import Bools, Floats, Indices
 from rankdrift.core.verdicts import Agreement
@@ -62,6 +63,10 @@ class Distance:
     verdict: Agreement
     differs_at: str
     meaning: str
+
+    def __repr__(self) -> str:
+        apart = f"{self.mean_percent:+.1f}% on average over ranks {self.ranks}"
+        return brief(self, f"{self.first} and {self.second}: {self.verdict.value}", apart)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""

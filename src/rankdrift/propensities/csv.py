@@ -2,8 +2,8 @@
 
 Any CSV file with columns rank and propensity is read; std_error, of the log, gives errors. The
 file holds no covariance, so errors read from it are "pointwise": each rank's own relative to the
-reference, which is the rank with propensity 1. Intervals take t to be normal. The method, the gaps
-and the names of the segment columns are not in the file either.
+reference, which is the rank with propensity 1. Without df, intervals take t to be normal. The
+method, the gaps and the names of the segment columns are not in the file either.
 """
 
 from __future__ import annotations
@@ -87,14 +87,13 @@ class _Row:
     pairs: int
     clicks: int
     supported: bool
+    df: float
 
 
 def _check_columns(found: Sequence[str]) -> None:
     missing = [name for name in ("rank", "propensity") if name not in found]
     if missing:
-        optional = (
-            c for c in (*PROPENSITIES_COLUMNS, "pooling") if c not in ("rank", "propensity")
-        )
+        optional = (c for c in (*PROPENSITIES_COLUMNS, "df") if c not in ("rank", "propensity"))
         raise BadPropensities(
             f"it has no column {' and no column '.join(missing)}."
             f"{did_you_mean(missing[0], found)} It must have rank and propensity, and may have "
@@ -117,7 +116,10 @@ def _row(cells: Mapping[str, str], line: int) -> tuple[tuple[str, str], _Row]:
             pairs=int(cells.get("pairs", "") or 0),
             clicks=int(cells.get("clicks", "") or 0),
             supported=_YES_NO[cells.get("supported", "").strip().lower()],
+            df=float(cells.get("df", "") or np.inf),
         )
+        if not row.df > 0:
+            raise ValueError(f"df is {row.df}, not a number above 0")
         if not (0 < row.propensity < np.inf and 0 <= (row.std_error or 0) < np.inf):
             raise ValueError("propensity must be above 0, std_error 0 or more, and both finite")
         if not 1 <= row.rank < 2**31:
@@ -153,4 +155,14 @@ def _curve(rows: list[_Row]) -> Propensities:
         reference=unit[0],
         method="read from CSV",
         errors="pointwise" if errors else "none",
+        df=_only_df({row.df for row in rows}),
     )
+
+
+def _only_df(found: set[float]) -> float:
+    if len(found) > 1:
+        raise BadPropensities(
+            f"df is {' and '.join(f'{df:g}' for df in sorted(found)[:2])} in rows of one curve. "
+            "Give each curve one."
+        )
+    return found.pop()

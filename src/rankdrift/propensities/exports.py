@@ -142,7 +142,7 @@ def sql_case(
     rank = d.quote(*path, rank_column)
     if not by_segment:
         return f"CAST({_by_rank(p, rank, clip, '')} AS {d.double})"
-    curves = p.shrunk if shrunk and p.shrunk else p.by_segment
+    curves = p.segments if shrunk else p.own_curves()
     if not curves:
         raise BadOption("There are no curves by segment. Estimate with by=, or leave by_segment.")
     columns = [d.quote(*path, column) for column in p.segment_columns]

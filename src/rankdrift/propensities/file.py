@@ -1,10 +1,15 @@
-"""Files of propensities: CSV is the table, JSON and Parquet hold everything.
+"""Files of propensities: CSV is the table, JSON and Parquet hold what ratios need too.
 
 | file | holds | read back |
 |---|---|---|
-| .json | all; up to 5 MB for a direct curve of 500 ranks | equal |
-| .parquet | all, in a third of that; the table, log_p and deviations are its columns | equal |
+| .json | a curve a segment; its covariance by `steps` | errors right within steps.TOLERANCE |
+| .parquet | the same; its columns: the table, log_p, and the steps as deviations | so too |
+| .json, full | all; some MB for two segments of 500 ranks | equal |
+| .parquet, full | all, in a third of that; its columns: the table, log_p, deviations | equal |
 | .csv | the table, nothing else | values and each rank's own error: see csv.py |
+
+What was read and is written again is the same to the last byte: numbers that are shortened are
+shortened before anything else is worked out from them.
 """
 
 from __future__ import annotations
@@ -12,7 +17,8 @@ from __future__ import annotations
 import glob
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +35,23 @@ from rankdrift.core.types import Floats, Segment
 from rankdrift.propensities.csv import read_csv, write_csv
 from rankdrift.propensities.intervals import check_level
 from rankdrift.propensities.propensities import Difference, Propensities
+from rankdrift.propensities.steps import Steps, steps_of, unpack
 from rankdrift.propensities.table import (
     FORMAT,
+    FORMAT_FULL,
     PLAIN,
     about_all,
     about_each,
     all_curves,
     check_curve,
     curve_columns,
+    recommended,
     table_of,
 )
 
 ENDINGS = (".json", ".parquet", ".csv")
+# Of propensities, from which their logarithms are read back; of what is worked out from them.
+_DIGITS, _FEW_DIGITS = 12, 6
 
 
 class NoPropensities(BadPropensities):
@@ -52,6 +63,7 @@ def save(
     path: str | os.PathLike[str],
     level: float = 0.95,
     simultaneous: bool = False,
+    full: bool = False,
 ) -> None:
     """Write one file, whole or not at all; its ending says which kind. Intervals are for each rank
     by itself, or for each curve as a whole."""
@@ -59,12 +71,67 @@ def save(
     ending = _ending(path)
     for _, _, curve in all_curves(p):
         check_curve(curve)
+    if not full:
+        p = _each(recommended(p), _rounded)
     if ending == ".csv":
-        write_csv(table_of(p, level, simultaneous), path)
-    elif ending == ".json":
-        _save_json(p, path, level, simultaneous)
-    else:
-        _save_parquet(p, path, level, simultaneous)
+        shown = p if full or simultaneous else _each(p, _pointwise)
+        columns = table_of(shown, level, simultaneous, full)
+        write_csv(
+            columns if full else {n: _short(n, values) for n, values in columns.items()}, path
+        )
+        return
+    steps: Sequence[Steps | None] | None = None
+    shown = p
+    if not full:
+        p, steps = _in_steps(p)
+    if not simultaneous:  # that band is drawn by chance: the one that was seen is kept
+        shown = p
+    write = _save_json if ending == ".json" else _save_parquet
+    write(p, shown, path, level, simultaneous, steps)
+
+
+def _each(p: Propensities, change: Callable[[Propensities], Propensities]) -> Propensities:
+    """Every curve in it changed, in the order of `all_curves`."""
+    whole = change(p)
+    by_segment, shrunk = (
+        {segment: change(curve) for segment, curve in curves.items()}
+        for curves in (p.by_segment, p.shrunk)
+    )
+    return replace(whole, by_segment=by_segment, shrunk=shrunk)
+
+
+def _rounded(curve: Propensities) -> Propensities:
+    """With values as they are written."""
+    return replace(curve, log_p=np.log(_short("propensity", curve.values.tolist())))
+
+
+def _pointwise(curve: Propensities) -> Propensities:
+    """With errors as a table has them."""
+    return replace(curve, deviations=np.diag(_short("std_error", curve.std_error.tolist())))
+
+
+def _short(name: str, values: list[Any]) -> list[Any]:
+    """A column with as many digits as are of use."""
+    digits = {"propensity": _DIGITS}.get(name, _FEW_DIGITS)
+    return [float(f"{v:.{digits}g}") if isinstance(v, float) else v for v in values]
+
+
+def _in_steps(p: Propensities) -> tuple[Propensities, list[Steps | None]]:
+    """With the deviations that its steps give, so that what is written belongs together; None where
+    steps say no less: errors of each rank by itself, or that are not known."""
+    found: list[Steps | None] = []
+
+    def kept(curve: Propensities) -> Propensities:
+        alone = (np.count_nonzero(curve.deviations, axis=0) <= 1).all()
+        if alone or np.isnan(curve.deviations).any():
+            found.append(None)
+            return curve
+        steps = steps_of(curve.deviations)
+        found.append(steps)
+        place = int(np.searchsorted(curve.ranks, curve.reference))
+        return replace(curve, deviations=steps.deviations(place))
+
+    return _each(p, kept), found
 
 
 def load(path: str | os.PathLike[str]) -> Propensities:
@@ -206,15 +273,30 @@ def _json(value: Any, indent: str = "") -> str:
 
 
 def _save_json(
-    p: Propensities, path: str | os.PathLike[str], level: float, simultaneous: bool
+    p: Propensities,
+    shown: Propensities,
+    path: str | os.PathLike[str],
+    level: float,
+    simultaneous: bool,
+    steps: Sequence[Steps | None] | None,
 ) -> None:
+    """`shown` gives the intervals; `steps` of each curve its errors, None where its deviations are
+    to be kept, or all numbers of all."""
     curves = []
-    for about, (_, _, curve) in zip(about_each(p), all_curves(p), strict=True):
-        columns = curve_columns(curve, level, simultaneous)
+    each = zip(about_each(p), all_curves(p), all_curves(shown), strict=True)
+    for i, (about, (_, _, curve), (_, _, seen)) in enumerate(each):
+        columns = curve_columns(seen, level, simultaneous)
         columns["high"] = [v if v is None or np.isfinite(v) else None for v in columns["high"]]
-        exact = {"log_p": curve.log_p.tolist(), "deviations": _by_column(curve.deviations)}
-        curves.append({**about, **columns, **exact})
+        kept = steps[i] if steps else None
+        if steps:
+            columns = {name: _short(name, values) for name, values in columns.items()}
+        else:
+            columns["log_p"] = curve.log_p.tolist()
+        errors = {"steps": kept.pack()} if kept else {"deviations": _by_column(curve.deviations)}
+        curves.append({**about, **columns, **errors})
     document = {**about_all(p, level, simultaneous), "curves": curves}
+    if not steps:
+        document["format"] = FORMAT_FULL
     write_text(path, _json(sealed(json.loads(json.dumps(document)))) + "\n")
 
 
@@ -247,41 +329,68 @@ def _load_json(file: Path) -> Propensities:
     changed = what_changed(meta)
     if changed:
         raise BadPropensities(changed)
-    arrays = (
-        {**c, "ranks": c["rank"], "deviations": _from_columns(c["deviations"])}
-        for c in meta["curves"]
-    )
-    return _assemble(meta, arrays)
+    exact = meta["format"] == FORMAT_FULL
+    return _assemble(meta, (_of_json(curve, exact) for curve in meta["curves"]))
+
+
+def _of_json(curve: Mapping[str, Any], exact: bool) -> dict[str, Any]:
+    """The arrays of a curve."""
+    if exact:
+        log_p = curve["log_p"]
+    else:
+        with np.errstate(divide="ignore", invalid="ignore"):  # `check_curve` refuses what follows
+            log_p = np.log(np.array(curve["propensity"], dtype=np.float64))
+    if "steps" in curve:
+        deviations = unpack(curve["steps"]).deviations(curve["rank"].index(curve["reference"]))
+    else:
+        deviations = _from_columns(curve["deviations"])
+    return {**curve, "ranks": curve["rank"], "log_p": log_p, "deviations": deviations}
 
 
 # -- Parquet -----------------------------------------------------------------------------------
 
 
 def _save_parquet(
-    p: Propensities, path: str | os.PathLike[str], level: float, simultaneous: bool
+    p: Propensities,
+    shown: Propensities,
+    path: str | os.PathLike[str],
+    level: float,
+    simultaneous: bool,
+    steps: Sequence[Steps | None] | None,
 ) -> None:
+    """`shown` and `steps` as for JSON; a row has its deviations, or the step to it from the rank
+    before."""
     from rankdrift.core.database import writing
 
     curves = [curve for _, _, curve in all_curves(p)]
     about = [{**a, "rows": len(c.ranks)} for a, c in zip(about_each(p), curves, strict=True)]
-    plain = json.dumps({**about_all(p, level, simultaneous), "curves": about}, allow_nan=False)
+    about_file = about_all(p, level, simultaneous)
+    kept = [c.deviations for c in curves]
+    if not steps:
+        about_file["format"] = FORMAT_FULL
+    for i, in_steps in enumerate(steps or ()):
+        about[i]["steps"] = in_steps is not None
+        if in_steps:
+            rows = np.column_stack([in_steps.causes, in_steps.own])
+            kept[i] = np.pad(rows, ((1, 0), (0, 0)))
+    plain = json.dumps({**about_file, "curves": about}, allow_nan=False)
     meta = json.dumps(sealed(json.loads(plain), _arrays(curves)))
     columns: dict[str, NDArray[Any]] = {
         name: np.array([np.nan if v is None else v for v in values])
-        if name in ("low", "high", "std_error")
+        if name in ("low", "high", "std_error", "df")
         else np.array(values, dtype=object if name in ("segment", "pooling") else None)
-        for name, values in table_of(p, level, simultaneous).items()
+        for name, values in table_of(shown, level, simultaneous, full=True).items()
     }
     columns["log_p"] = np.concatenate([c.log_p for c in curves])
     picks = [
         f"if(isnan({n}), NULL, {n}) AS {n}" if v.dtype == float else n for n, v in columns.items()
     ]
     start = np.cumsum([0, *(len(c.ranks) for c in curves)])
-    cells = [np.indices(c.deviations.shape).reshape(2, -1) for c in curves]
+    cells = [np.indices(k.shape).reshape(2, -1) for k in kept]
     flat = {
         "row": np.concatenate([r + s for (r, _), s in zip(cells, start, strict=False)]),
         "place": np.concatenate([place for _, place in cells]),
-        "value": np.concatenate([c.deviations.ravel() for c in curves]),
+        "value": np.concatenate([k.ravel() for k in kept]),
     }
     with writing(path) as (part, con):
         con.register("rankdrift_rows", {**columns, "row": np.arange(start[-1])})
@@ -328,6 +437,11 @@ def _load_parquet(file: Path) -> Propensities:
         raise BadPropensities(f"it has {len(columns['ranks'])} rows, not {ends[-1]}.")
     parts = {n: np.split(values, ends[:-1]) for n, values in columns.items()}
     parts["deviations"] = [np.stack(list(rows)) for rows in parts["deviations"]]
+    for i, about in enumerate(meta["curves"]):
+        if about.get("steps"):
+            place = int(np.searchsorted(parts["ranks"][i], about["reference"]))
+            rows = parts["deviations"][i][1:]
+            parts["deviations"][i] = Steps(rows[:, :-1], rows[:, -1], 0).deviations(place)
     found_p = _assemble(meta, ({n: parts[n][i] for n in parts} for i in range(len(ends))))
     curves = [curve for _, _, curve in all_curves(found_p)]
     changed = what_changed(meta, _arrays(curves), by_hand=False)

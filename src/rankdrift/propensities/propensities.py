@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdrift.core.errors import BadOption, NotIdentified
+from rankdrift.core.frames import Tabular
 from rankdrift.core.moved import warn_renamed
+from rankdrift.core.notebook import brief
 from rankdrift.core.types import Bools, Floats, Indices, Ints, Ranks, Segment
 from rankdrift.core.words import ranges
 from rankdrift.propensities.exports import save_export
@@ -36,7 +38,7 @@ ENOUGH_BUCKETS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Propensities:
+class Propensities(Tabular):
     """How likely a result at each rank is looked at, relative to the reference rank, with errors.
 
     A click at rank r is worth 1 / p_r of one at the reference: that is what `weights` gives, and
@@ -74,6 +76,11 @@ class Propensities:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def segments(self) -> Mapping[Segment, Propensities]:
+        """The recommended curve of each segment: shrunk towards the pool, where there are such."""
+        return self.shrunk or self.by_segment
+
+    @property
     def leaning(self) -> Mapping[Segment, Propensities]:
         """Old name of `shrunk`."""
         warn_renamed("leaning", "shrunk")
@@ -95,6 +102,9 @@ class Propensities:
     def covariance(self) -> Floats:
         """(R, R), of log_p."""
         return self.deviations @ self.deviations.T
+
+    def __getitem__(self, rank: int) -> float:
+        return float(self.at(rank))
 
     def at(self, ranks: ArrayLike) -> Floats:
         """Propensities of these ranks, of any shape; a rank without estimate is an error."""
@@ -202,23 +212,90 @@ class Propensities:
         if leaning is not None:
             warn_renamed("leaning=", "shrunk=")
             shrunk = leaning
-        curves = self.shrunk if shrunk and self.shrunk else self.by_segment
+        curves = self.segments if shrunk else self.own_curves()
         if values not in curves:
             known = ", ".join("/".join(map(str, s)) for s in curves) or "none"
             raise BadOption(f"No segment {'/'.join(map(str, values))!r}. There are: {known}.")
         return curves[values]
 
+    def own_curves(self) -> Mapping[Segment, Propensities]:
+        """`by_segment`, each segment by its own data alone; an error where a file left them out."""
+        if self.shrunk and not self.by_segment:
+            raise BadOption(
+                "Each segment's curve by its own data alone was not kept: by default files hold "
+                "the recommended one, shrunk towards the pool. Estimate again, and save with "
+                "full=True (rankdrift estimate --full)."
+            )
+        return self.by_segment
+
     # -- use -----------------------------------------------------------------------------------
 
-    def weights(self, ranks: ArrayLike, clip: float | None = None) -> Floats:
-        """What clicks at these ranks are worth: 1 / p, at most `clip`."""
-        weights = 1 / self.at(ranks)
+    def weights(
+        self, ranks: ArrayLike, clip: float | None = None, segments: ArrayLike | None = None
+    ) -> Floats:
+        """What clicks at these ranks are worth: 1 / p, at most `clip`.
+
+        Parameters
+        ----------
+        ranks
+            Of the clicks, of any shape.
+        clip
+            The largest weight allowed.
+        segments
+            The segment of each of `ranks` (N,), which takes the propensities of its own curve as
+            `segment` gives it: (N,) values of the segment column, or (N, columns) of several. By
+            default all take the pooled curve.
+
+        Examples
+        --------
+        The gain of each row to train on, and of each search the DCG of its best order, which
+        LightGBM and XGBoost want too; docs/using-the-weights.md goes on from here::
+
+            gain = np.zeros(len(rank))
+            gain[click] = p.weights(rank[click], clip=50, segments=segment[click])
+            search = np.repeat(np.arange(len(sizes)), sizes)
+            best = gain[np.lexsort((-gain, search))]  # of each search, in the best order
+            place = np.arange(len(gain)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            ideal = np.bincount(search, best / np.log2(place + 2))  # the DCG that order has
+        """
+        if segments is None:
+            weights = 1 / self.at(ranks)
+        else:
+            weights = self._weights_by_segment(np.asarray(ranks), np.asarray(segments, object))
         if clip is not None:
             if not clip >= 1:
                 raise BadOption(
                     f"clip is the largest weight allowed and must be 1 or more, not {clip}."
                 )
             weights = np.minimum(weights, clip)
+        return weights
+
+    def _weights_by_segment(self, ranks: NDArray[Any], segments: NDArray[Any]) -> Floats:
+        columns = segments[:, None] if segments.ndim == 1 else segments
+        if not self.segments or columns.shape != (*ranks.shape, len(self.segment_columns)):
+            wanted = f"{len(self.segment_columns)} values (the {', '.join(self.segment_columns)})"
+            raise BadOption(
+                f"segments has the shape {segments.shape} for {len(ranks):,} ranks. Give each rank "
+                f"{wanted if self.segments else 'none: these propensities have no segments'}."
+            )
+        missing = (columns == None) | (columns != columns)  # noqa: E711  # of every element
+        text = columns.astype(str)
+        weights = np.full(len(ranks), np.nan)
+        known = np.zeros(len(ranks), bool)
+        for segment, curve in self.segments.items():
+            same = [
+                missing[:, i] if value is None else ~missing[:, i] & (text[:, i] == value)
+                for i, value in enumerate(segment)
+            ]
+            rows = np.all(same, axis=0)
+            weights[rows] = 1 / curve.at(ranks[rows])
+            known |= rows
+        if not known.all():
+            first = "/".join(map(str, columns[~known][0]))
+            raise NotIdentified(
+                f"{(~known).sum():,} of {len(ranks):,} clicks are of segments without a curve, for "
+                f"example {first!r}. Estimate with these too, or leave such rows out."
+            )
         return weights
 
     def effective_sample_size(
@@ -242,8 +319,11 @@ class Propensities:
 
     # -- write and show ------------------------------------------------------------------------
 
-    def table(self, level: float = 0.95, simultaneous: bool = False) -> dict[str, list[Any]]:
-        """Columns of plain values, a row for each rank of each curve.
+    def table(
+        self, level: float = 0.95, simultaneous: bool = False, full: bool = False
+    ) -> dict[str, list[Any]]:
+        """Columns of plain values, a row for each segment and rank; the segment of the pooled curve
+        is "".
 
         Parameters
         ----------
@@ -251,19 +331,30 @@ class Propensities:
             Of the intervals, `low` to `high`.
         simultaneous
             Intervals for each curve as a whole.
+        full
+            Each segment's curve by its own data alone too; `pooling` tells which row is of which.
 
         Returns
         -------
         dict
             Column -> values: segment, rank, propensity, low, high, std_error (of the log), pairs,
-            clicks and supported; and pooling if there are segments. What is not known is None.
+            clicks, supported and df (of t, None if normal); and pooling if there are segments. What
+            is not known is None.
         """
-        return table_of(self, level, simultaneous)
+        return table_of(self, level, simultaneous, full)
 
     def save(
-        self, path: str | os.PathLike[str], level: float = 0.95, simultaneous: bool = False
+        self,
+        path: str | os.PathLike[str],
+        level: float = 0.95,
+        simultaneous: bool = False,
+        full: bool = False,
     ) -> None:
-        """Write .json or .parquet, which hold everything, or .csv, which holds the table.
+        """Write .json or .parquet, which ratios can be asked of, or .csv, the table: a row for each
+        segment and rank.
+
+        Of each segment the recommended curve is kept, as `segment` gives it. Standard errors of all
+        ratios are right within half a percent, and saving what was loaded gives the same file.
 
         Parameters
         ----------
@@ -273,10 +364,13 @@ class Propensities:
             Of the intervals in the file.
         simultaneous
             Intervals for each curve as a whole.
+        full
+            Keep every number as it is, and each segment's curve by its own data alone too: many
+            times as large, and smallest as .parquet.
         """
         from rankdrift.propensities.file import save
 
-        save(self, path, level, simultaneous)
+        save(self, path, level, simultaneous, full)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Propensities:
@@ -350,3 +444,10 @@ class Difference:
     spread: float
     left_out: dict[Segment, str]
     df_error: float | None = None
+
+    def __repr__(self) -> str:
+        differ = f"F = {self.statistic:.3g}, p = {self.p_value:.2g}"
+        spread = f"segments spread by {100 * np.expm1(self.spread):.0f}%"
+        return brief(
+            self, differ, spread, f"{len(self.left_out)} left out" if self.left_out else ""
+        )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankdrift.core.errors import NotIdentified
+from rankdrift.core.notebook import brief
 from rankdrift.core.words import ranges
 from rankdrift.propensities.table import label, table_of
 
@@ -41,7 +42,7 @@ def summarise(p: Propensities, level: float = 0.95, simultaneous: bool = False) 
     }
     if p.segment_columns:
         found["segment_columns"] = list(p.segment_columns)
-        found["segments"] = [label(segment) for segment in p.by_segment]
+        found["segments"] = [label(segment) for segment in p.segments]
         found["left_out"] = _left_out(p)
     if p.difference:
         found["segments_differ"] = {
@@ -62,8 +63,8 @@ def one_line(p: Propensities) -> str:
     parts.append(f"ranks {covered} relative to rank {p.reference}")
     parts.append(f"{int(p.clicks.sum()):,} clicks")
     if p.segment_columns:
-        parts.append(f"{len(p.by_segment)} segments by {', '.join(p.segment_columns)}")
-    return f"<Propensities: {'; '.join(parts)}>"
+        parts.append(f"{len(p.segments)} segments by {', '.join(p.segment_columns)}")
+    return brief(p, *parts)
 
 
 def html(p: Propensities, level: float = 0.95) -> str:

@@ -1,13 +1,15 @@
 """Propensities as a table and as plain values, which their files are made of.
 
-The table has a row for each rank of each curve: the pooled one (segment ""), then, if there are
-segments, those of each segment by itself (pooling "own") and leaning on the pool ("leaning").
+The table has a row for each segment and rank: of the pooled curve (segment ""), then, if there are
+segments, of the recommended curve of each, shrunk towards the pool (pooling "leaning"). The full
+one has each segment's own curve besides (pooling "own").
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +23,9 @@ from rankdrift.propensities.intervals import check_level
 if TYPE_CHECKING:
     from rankdrift.propensities.propensities import Propensities
 
-FORMAT = 1
+FORMAT = 2
+FORMAT_FULL = 1
+"""Of files that hold every number as it is; older versions read them."""
 NONE = "(none)"
 PLAIN = ("reference", "method", "errors", "log_likelihood", "parameters")
 _FURTHEST = 700.0  # a logarithm whose number still is one
@@ -35,9 +39,14 @@ def all_curves(p: Propensities) -> Iterator[tuple[str, Segment, Propensities]]:
     yield from (("leaning", s, c) for s, c in p.shrunk.items())
 
 
+def recommended(p: Propensities) -> Propensities:
+    """With one curve a segment: that shrunk towards the pool, where there are such."""
+    return replace(p, by_segment={}) if p.shrunk else p
+
+
 def most_clicked(p: Propensities, most: int) -> dict[Segment, Propensities]:
     """Curves of the segments with the most clicks, `most` at the most, in the order they have."""
-    curves = p.shrunk or p.by_segment
+    curves = p.segments
     chosen = sorted(curves, key=lambda segment: -int(curves[segment].clicks.sum()))[:most]
     return {segment: curve for segment, curve in curves.items() if segment in chosen}
 
@@ -66,16 +75,18 @@ def _escaped(value: str | None) -> str:
 
 
 def table_of(
-    p: Propensities, level: float = 0.95, simultaneous: bool = False
+    p: Propensities, level: float = 0.95, simultaneous: bool = False, full: bool = False
 ) -> dict[str, list[Any]]:
-    """Columns of plain values; low, high and std_error (of the log) are None without errors."""
+    """Columns of plain values; low, high and std_error (of the log) are None without errors, and df
+    where t is normal."""
     check_level(level)
-    columns: dict[str, list[Any]] = {name: [] for name in PROPENSITIES_COLUMNS}
+    columns: dict[str, list[Any]] = {name: [] for name in (*PROPENSITIES_COLUMNS, "df")}
     if _segmented(p):
         columns["pooling"] = []
-    for pooling, segment, curve in all_curves(p):
+    for pooling, segment, curve in all_curves(p if full else recommended(p)):
         part = curve_columns(curve, level, simultaneous)
         part["segment"] = [label(segment)] * len(curve.ranks)
+        part["df"] = [float(curve.df) if np.isfinite(curve.df) else None] * len(curve.ranks)
         part["pooling"] = [pooling] * len(curve.ranks)
         for name, values in columns.items():
             values += part[name]

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from rankdrift.core.digests import sealed
 from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.core.files import write_text
-from rankdrift.core.notebook import html_table
+from rankdrift.core.frames import Tabular
+from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.version import __version__
 from rankdrift.core.words import cell
 
@@ -104,7 +105,7 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Tabular):
     """How models did, by how much each beats each baseline, and whether that is more than luck.
 
     `evaluate` makes one.
@@ -278,6 +279,9 @@ class Comparison:
         from rankdrift.charts.style import Figure
 
         return Figure(comparison_chart(self))
+
+    def __repr__(self) -> str:
+        return brief(self, f"of {', '.join(self.models)}", *self.verdicts[:1])
 
     def __str__(self) -> str:
         return "\n".join(self.verdicts or [f"AUC at fixed ranks of {self.models[0]}"])

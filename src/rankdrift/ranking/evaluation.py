@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankdrift.core.errors import BadLog, BadOption, did_you_mean
+from rankdrift.core.naming import names_checked
 from rankdrift.core.types import Bools, Floats, Indices
 from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
@@ -36,6 +37,7 @@ Models = Ranker | Sequence[Ranker] | Mapping[str, Ranker | ArrayLike]
 Named = Mapping[str, Ranker | ArrayLike]
 
 
+@names_checked
 def evaluate(
     rankers: Models,
     data: Log | Matrix,

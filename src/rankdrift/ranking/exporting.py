@@ -19,6 +19,7 @@ from rankdrift.core.database import writing
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadOption
 from rankdrift.core.files import together, write_text
+from rankdrift.core.naming import names_checked
 from rankdrift.core.registry import Registry
 from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
@@ -59,6 +60,7 @@ def forms_in_words() -> str:
     return f"{', '.join(others)}, or {last}."
 
 
+@names_checked
 def export_training(
     data: Log | Matrix,
     path: str | os.PathLike[str],

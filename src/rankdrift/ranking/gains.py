@@ -14,7 +14,7 @@ from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.core.types import Floats, Indices, Ints, Ranks, Segment, SmallInts
 from rankdrift.core.words import ranges
 from rankdrift.propensities.propensities import Propensities
-from rankdrift.propensities.table import all_curves
+from rankdrift.propensities.table import all_curves, recommended
 from rankdrift.ranking.matrix import Matrix
 
 Beyond = Literal["error", "clip"]
@@ -159,7 +159,7 @@ def _curves(matrix: Matrix, p: Propensities, pool: bool) -> Iterator[tuple[Indic
     of_segment = {
         i: tuple(values[place] for place in places) for i, values in enumerate(matrix.segments)
     }
-    curves = p.shrunk or p.by_segment
+    curves = p.segments
     rows_of: dict[Segment, list[Indices]] = {}
     for i in np.unique(matrix.segment[clicked]):
         rows_of.setdefault(of_segment[int(i)], []).append(clicked[matrix.segment[clicked] == i])
@@ -218,7 +218,7 @@ def ideal_dcg(gain: Floats, search: Ints, searches: int) -> Floats:
 def fingerprint(p: Propensities) -> str:
     """The same for propensities that give the same weights, whatever file they came from."""
     digest = hashlib.sha256()
-    for pooling, segment, curve in all_curves(p):
+    for pooling, segment, curve in all_curves(recommended(p)):
         digest.update(repr((pooling, segment)).encode())
         digest.update(curve.ranks.astype("<i8").tobytes())
         digest.update(np.char.mod("%.5f", curve.log_p + 0.0).tobytes())

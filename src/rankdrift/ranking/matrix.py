@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdrift.core.errors import BadOption, did_you_mean
+from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.types import Bools, Floats, Indices, Ints, Ranks, Segment, SmallInts
 from rankdrift.counts.funnel import Funnel
 
@@ -18,6 +19,8 @@ from rankdrift.counts.funnel import Funnel
 MOST_CATEGORIES = 10_000
 # Beyond this a 32-bit number ends; such a value, NaN and infinity count as missing.
 LARGEST = 3.4e38
+
+_SHOWN = 20  # features in a table for notebooks
 
 
 @dataclass(frozen=True)
@@ -229,10 +232,12 @@ class Matrix:
         }
 
     def __repr__(self) -> str:
-        return (
-            f"Matrix({len(self):,} results shown in {self.n_searches:,} searches of "
-            f"{self.n_queries:,} queries, {self.n_clicks:,} clicks, {len(self.features)} features)"
-        )
+        shown = f"{len(self):,} results shown in {self.n_searches:,} searches"
+        clicks = f"{self.n_queries:,} queries, {self.n_clicks:,} clicks"
+        return brief(self, shown, clicks, f"{len(self.features)} features")
+
+    def _repr_html_(self) -> str:
+        return html_table(["feature"], [(name,) for name in self.names[:_SHOWN]], repr(self)[1:-1])
 
     @classmethod
     def from_arrays(

@@ -11,6 +11,7 @@ import numpy as np
 
 from rankdrift.core.dialects import Dialect
 from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mean
+from rankdrift.core.naming import names_checked
 from rankdrift.counts.funnel import INPUT, REASONS, USED, Funnel, Used, waterfall
 from rankdrift.log.columns import TEXT_KINDS, Column
 from rankdrift.log.engines.engine import Progress
@@ -43,6 +44,7 @@ NUMBERS = ("int", "huge", "float", "bool")
 ROW_BYTES, COPIES = 120, 3
 
 
+@names_checked
 def read_matrix(
     log: Log,
     *,

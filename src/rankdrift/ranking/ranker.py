@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadOption, MissingExtra
 from rankdrift.core.files import together, write_text
+from rankdrift.core.notebook import cut, html_table
 from rankdrift.core.types import Floats
 from rankdrift.core.version import __version__
 from rankdrift.ranking.backends import BACKENDS, Backend, Booster, LightGBM, XGBoost
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 SKETCH = 1024
 # The record of a model is in a file of the model's name with this at its end.
 BESIDE = ".meta.json"
+
+_SHOWN = 20  # features in a table for notebooks
+_LONG_NAME = 90  # characters
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,9 +167,14 @@ class Ranker:
     def __repr__(self) -> str:
         how = "with" if self.propensities else "without"
         return (
-            f"Ranker({self.name!r}: {self.trees} trees of {self.backend}, "
+            f"Ranker({cut(self.name, _LONG_NAME)!r}: {self.trees} trees of {self.backend}, "
             f"{len(self.features)} features, {how} propensities)"
         )
+
+    def _repr_html_(self) -> str:
+        gains = sorted(self.importance.items(), key=lambda item: -item[1])[:_SHOWN]
+        rows = [(name, f"{gain:,.3g}") for name, gain in gains]
+        return html_table(["feature", "importance"], rows, repr(self))
 
 
 def sketch(query_keys: NDArray[np.uint64]) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankdrift.core.errors import BadLog, BadOption, did_you_mean
+from rankdrift.core.naming import names_checked
 from rankdrift.core.version import __version__
 from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
@@ -29,6 +30,7 @@ from rankdrift.ranking.ranker import Ranker, sketch
 PAIRS_A_SECOND = 4e8
 
 
+@names_checked
 def train(
     data: Log | Matrix,
     *,

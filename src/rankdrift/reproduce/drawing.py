@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankdrift.core.files import together, write_text
+from rankdrift.core.notebook import brief
 from rankdrift.core.types import Floats, Ranks
 from rankdrift.propensities.intervals import t_quantile
 from rankdrift.propensities.propensities import Propensities
@@ -47,6 +48,9 @@ class Figures:
 
     paths: tuple[Path, ...]
     errors: Mapping[str, Mapping[str, float]]
+
+    def __repr__(self) -> str:
+        return brief(self, f"{len(self.paths)} files", f"figures {', '.join(self.errors)}")
 
 
 def true_line(p: Floats, colour: str = GREEN, dash: Sequence[float] = (1, 0)) -> Line:

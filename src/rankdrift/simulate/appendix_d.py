@@ -19,6 +19,7 @@ from rankdrift.core.database import connect
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadOption
 from rankdrift.core.files import replacing
+from rankdrift.core.notebook import brief
 from rankdrift.core.types import Bools, Floats, Ints
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.simulate.clicks import draw_clicked
@@ -40,6 +41,9 @@ class World:
 
     counts: Counts
     propensities: Floats
+
+    def __repr__(self) -> str:
+        return brief(self, f"ranks 1 to {len(self.propensities)}", repr(self.counts)[1:-1])
 
 
 @dataclass(frozen=True)

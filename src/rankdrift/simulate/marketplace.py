@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption
 from rankdrift.core.files import write_text
+from rankdrift.core.notebook import brief
 from rankdrift.core.types import Floats, Indices
 from rankdrift.log.sources import TRUTH
 from rankdrift.simulate.days import Chunk, split_days, write_day
@@ -97,6 +98,10 @@ class Market:
     clicks: int
     propensities: Mapping[str, Floats]
     truth: Path
+
+    def __repr__(self) -> str:
+        rows = f"{self.rows:,} results shown, {self.clicks:,} of them clicked"
+        return brief(self, rows, f"{len(self.paths)} files in {self.paths[0].parent}")
 
 
 def market(

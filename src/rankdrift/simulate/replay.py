@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankdrift.core.errors import BadOption, NoUsablePairs, RankdriftError
+from rankdrift.core.notebook import brief
 from rankdrift.core.rank_blocks import DOUBLING
 from rankdrift.core.types import Clicks, Errors, Floats, Indices, Ranks, SmallInts
 from rankdrift.counts.counts import UNIT, Counts, Overflow, Pairs, RankPairs
@@ -98,6 +99,9 @@ class Replay:
         if sum(self.failed.values()) > 0.05 * self.replays or not self.blocks:
             return Recovery.FAILED
         return min((block.verdict for block in self.blocks), key=list(Recovery).index)
+
+    def __repr__(self) -> str:
+        return brief(self, f"{self.verdict.value}", f"{self.replays} replays", self.truth.method)
 
     def plot(self) -> Figure:
         """Errors by block of ranks; its `save` writes .png, .svg or .html."""

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from rankdrift.core.errors import BadOption
+from rankdrift.core.notebook import brief
 from rankdrift.core.types import Floats
 from rankdrift.simulate.days import Chunk, split_days, write_day
 from rankdrift.simulate.hashing import uniform
@@ -51,6 +52,10 @@ class Searches:
     rows: int
     clicks: int
     propensities: Mapping[str, Floats]
+
+    def __repr__(self) -> str:
+        rows = f"{self.rows:,} results shown, {self.clicks:,} of them clicked"
+        return brief(self, rows, f"{len(self.paths)} files in {self.paths[0].parent}")
 
 
 def searches(

@@ -10,6 +10,7 @@ from typing import Any
 
 from rankdrift.core.artefacts import RESULT_ENDINGS, ResultKind
 from rankdrift.core.files import write_text
+from rankdrift.core.notebook import brief
 from rankdrift.core.verdicts import Verdict
 from rankdrift.core.version import __version__
 from rankdrift.core.words import figure, printable
@@ -45,6 +46,9 @@ class Page:
     html: str
     results: Results
     verdict: str | None
+
+    def __repr__(self) -> str:
+        return brief(self, f"{len(self.html):,} characters", f"checks: {self.verdict or 'none'}")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file, whole or not at all."""
@@ -84,7 +88,7 @@ def render_report(found: Findings, *, title: str | None = None, queries: bool = 
         truth=any(s.truth for s in series),
         level=f"{100 * LEVEL:g}%",
         estimated=found.estimated,
-        left_out=max((len(c.by_segment) - MOST_SEGMENTS for c in found.curves.values()), default=0),
+        left_out=max((len(c.segments) - MOST_SEGMENTS for c in found.curves.values()), default=0),
         gaps=gap_words(main) if main else [],
         difference=segment_difference_words(main) if main else "",
         unseen=diagnosis["unseen"] if diagnosis else [],

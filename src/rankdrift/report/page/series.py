@@ -101,7 +101,7 @@ def all_series(results: Results, curves: Mapping[str, Propensities], queries: bo
         unit = found[0].reference if found else given.reference
         curve = _relative_to(given, unit)
         alone = len(curves) == 1
-        group = "" if alone or not curve.by_segment else name
+        group = "" if alone or not curve.segments else name
         pool = "All" if alone or group else name
         if curve.reference != unit:
             pool += f", relative to rank {curve.reference}"
@@ -190,7 +190,7 @@ def _truth(results: Results, curve: Propensities, segment: Segment) -> Sequence[
     named = [value for value in segment if value is not None]
     by_sort = next((results.truth[value] for value in named if value in results.truth), None)
     if by_sort is None:
-        return () if segment or curve.by_segment else _only(results)
+        return () if segment or curve.segments else _only(results)
     return _of_sort(by_sort, results)
 
 

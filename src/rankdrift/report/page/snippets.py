@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rankdrift.propensities.exports import sql_case
 from rankdrift.propensities.propensities import Propensities
+from rankdrift.ranking.recipes import recipe
 
 
 @dataclass(frozen=True)
@@ -30,19 +31,9 @@ def snippets(p: Propensities, file: str, *, queries: bool) -> list[Snippet]:
     queries
         Whether a segment may be named.
     """
-    curve, by_segment = "p", bool(p.by_segment or p.shrunk)
-    if by_segment and queries:
-        segment = next(iter(p.shrunk or p.by_segment))
-        curve = f"p.segment({', '.join(map(repr, segment))})"
-    elif by_segment:
-        curve = "p.segment(...)"
+    by_segment = bool(p.segments)
     columns = ", ".join(p.segment_columns)
-    each = (
-        f" The curve is that of one segment by {columns}: do so for the rows of each, or use p for "
-        "all."
-        if by_segment
-        else ""
-    )
+    each = f" A row's segment is its {columns}; its curve is that of its segment." * by_segment
     return [
         Snippet(
             "rankdrift",
@@ -54,12 +45,12 @@ def snippets(p: Propensities, file: str, *, queries: bool) -> list[Snippet]:
             "LightGBM",
             "A weight on a row would not do: LightGBM multiplies it into gradients that are "
             "already summed over pairs. Gains belong into the table of label gains." + each,
-            _ROWS + _GAIN.format(file=file, curve=curve) + _LIGHTGBM,
+            recipe("LightGBM", file, by_segment),
         ),
         Snippet(
             "XGBoost",
             "Gains are the labels themselves." + each,
-            _ROWS + _GAIN.format(file=file, curve=curve) + _XGBOOST,
+            recipe("XGBoost", file, by_segment),
         ),
         Snippet(
             "SQL",
@@ -85,61 +76,4 @@ _SHELL = """\
 rankdrift train 'train/*.parquet'{read} -o biased.txt
 rankdrift train 'train/*.parquet'{read} --propensities {file} -o unbiased.txt
 rankdrift evaluate 'test/*.parquet'{read} --model biased.txt --model unbiased.txt
-"""
-
-_ROWS = """\
-# Your training rows, those of one search together, but in random order within it: equal
-# scores keep the order of rows, and that in which they were shown would bring ranks back in.
-#   x (rows, features), rank (rows,), click (rows,) of bool, sizes (searches,)
-"""
-
-_GAIN = """\
-import numpy as np
-from rankdrift import Propensities
-from rankdrift.ranking.gains import ideal_dcg
-
-p = Propensities.load({file!r})
-gain = np.zeros(len(rank))
-gain[click] = {curve}.weights(rank[click], clip=50)
-search = np.repeat(np.arange(len(sizes)), sizes)
-ideal = ideal_dcg(gain, search, len(sizes))
-"""
-
-_LIGHTGBM = """\
-
-import lightgbm
-
-table = np.unique(np.append(gain, 0))
-rows = lightgbm.Dataset(
-    x, np.searchsorted(table, gain), group=sizes, weight=ideal[search]
-)
-ranker = lightgbm.train(
-    {
-        "objective": "lambdarank",
-        "label_gain": table.tolist(),
-        "lambdarank_norm": False,
-        "lambdarank_truncation_level": int(max(sizes)),
-    },
-    rows,
-    num_boost_round=100,
-)
-"""
-
-_XGBOOST = """\
-
-import xgboost
-
-rows = xgboost.DMatrix(x, gain, qid=search, weight=ideal)
-ranker = xgboost.train(
-    {
-        "objective": "rank:ndcg",
-        "ndcg_exp_gain": False,
-        "lambdarank_pair_method": "topk",
-        "lambdarank_num_pair_per_sample": int(max(sizes)),
-        "lambdarank_normalization": False,
-        "lambdarank_score_normalization": False,
-    },
-    rows,
-    num_boost_round=100,
-)
 """

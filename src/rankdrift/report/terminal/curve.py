@@ -37,8 +37,8 @@ def curve_report(
     ]
     if plain:
         blocks += [line(text) for text in adjusted_words(found, plain)]
-    curves = found.shrunk or found.by_segment
-    unadjusted = (plain.shrunk or plain.by_segment) if plain else {}
+    curves = found.segments
+    unadjusted = plain.segments if plain else {}
     for segment, curve in curves.items():
         blocks += [
             heading(f"{', '.join(found.segment_columns)}: {segment_words(segment)}"),

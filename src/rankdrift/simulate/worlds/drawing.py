@@ -17,6 +17,7 @@ from rankdrift.core.database import connect
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.core.files import replacing, write_text
+from rankdrift.core.notebook import brief
 from rankdrift.core.types import Floats, Ints
 from rankdrift.log.sources import TRUTH
 from rankdrift.simulate.true_curves import TrueCurve
@@ -74,6 +75,10 @@ class LabWorld:
     truth: Floats
     parts: Mapping[str, Floats]
     options: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        rows = len(next(iter(self.columns.values()), ()))
+        return brief(self, self.name, self.sentence, f"{rows:,} results shown")
 
     @property
     def harmful(self) -> bool:
