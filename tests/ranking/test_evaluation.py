@@ -193,7 +193,9 @@ def test_a_rank_without_clicks_is_a_stated_gap(test_rows, scores):
     assert two.auc == {} and found.improvement("half", "blind", 2) is None
     assert found.improvement("half", "blind").samples == 20
     assert two.gap in found._repr_html_()
-    nothing = evaluate(kept, rows, ranks=(40,), bootstrap=20)
+    true = evaluate(kept, rows, ranks=(40,), bootstrap=20)
+    assert "better than blind" in true.verdicts[0] and "true relevance" in true.verdicts[0]
+    nothing = evaluate(kept, replace(rows, relevance=None), ranks=(40,), bootstrap=20)
     assert "cannot be compared" in nothing.verdicts[0]
     with pytest.raises(BadOption, match="nothing to draw"):
         nothing.plot()
