@@ -51,7 +51,12 @@ class CurveOption(click.Option):
     metavar="RANK",
     help="Only pairs shown below it at least once: advised in the paper where clicks are many.",
 )
-@click.option("--reference", default=1, show_default=True, help="The rank whose propensity is 1.")
+@click.option(
+    "--reference",
+    type=int,
+    show_default="1, or the best supported",
+    help="The rank whose propensity is 1.",
+)
 @click.option(
     "--errors",
     type=ERRORS,
@@ -88,7 +93,7 @@ def estimate(
     curve: str,
     clicks: "Clicks",
     shown_below: int | None,
-    reference: int,
+    reference: int | None,
     errors: "Errors",
     samples: int,
     seed: int,
@@ -160,11 +165,16 @@ def estimate(
 @click.command(cls=Sections)
 @click.argument("inputs", nargs=-1, required=True, metavar="COUNTS_OR_LOG...")
 @click.option("--curve", default="auto", show_default=True, help="As in estimate.")
-@click.option("--reference", default=1, show_default=True, help="The rank whose propensity is 1.")
+@click.option(
+    "--reference",
+    type=int,
+    show_default="1, or the best supported",
+    help="The rank whose propensity is 1.",
+)
 @log_options()
 @talking
 def diagnose(
-    screen: Screen, inputs: tuple[str, ...], curve: str, reference: int, **options: Any
+    screen: Screen, inputs: tuple[str, ...], curve: str, reference: int | None, **options: Any
 ) -> int:
     """Check whether the assumptions behind the estimate hold on this data, and what to do if not.
 

@@ -16,6 +16,7 @@ from rankdrift.diagnosis.assumption import Assumption, Data, Finding
 from rankdrift.diagnosis.checks import ASSUMPTIONS
 from rankdrift.diagnosis.verdict import holm, overall, unseen
 from rankdrift.estimation.fitting import Options, fit
+from rankdrift.estimation.identification import best_reference
 from rankdrift.harvesting.taking import take_counts
 from rankdrift.log.log import Log
 
@@ -148,7 +149,7 @@ def diagnose(
     counts: Counts | Log | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     curve: str = "auto",
-    reference: int = 1,
+    reference: int | None = None,
 ) -> Diagnosis:
     """Check whether what the estimate assumes holds on these counts, and say what to do if not.
 
@@ -166,7 +167,7 @@ def diagnose(
     curve
         The curve whose assumptions are checked, as in `estimate`.
     reference
-        The rank whose propensity is 1.
+        The rank whose propensity is 1; by default as in `estimate`.
 
     Returns
     -------
@@ -186,8 +187,8 @@ def diagnose(
     >>> for check in found.checks:  # doctest: +SKIP
     ...     print(f"{check.verdict:8} {check.name}: {check.words}")
     """
-    options = Options(curve=curve, reference=reference)
     counts = take_counts(counts)
+    options = Options(curve=curve, reference=reference or best_reference(counts))
     fitted = fit(counts, options)
     # The same curve in every other fit, so that parameters mean the same.
     data = Data(counts, replace(options, curve=fitted.curve), fitted)

@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rankdrift.core.errors import BadOption, Remark
 from rankdrift.core.naming import names_checked
@@ -14,6 +15,7 @@ from rankdrift.estimation.curves import Curve
 from rankdrift.estimation.curves import curve as parse_curve
 from rankdrift.estimation.fitted_curve import to_propensities
 from rankdrift.estimation.fitting import Options, fit
+from rankdrift.estimation.identification import best_reference
 from rankdrift.estimation.segments import estimate_by
 from rankdrift.harvesting.taking import take_counts
 from rankdrift.log.log import Log
@@ -27,7 +29,7 @@ def estimate(
     *,
     curve: str | Curve = "auto",
     clicks: Clicks = "every",
-    reference: int = 1,
+    reference: int | None = None,
     errors: Errors = "buckets",
     samples: int = 1000,
     seed: int = 0,
@@ -57,7 +59,8 @@ def estimate(
         "every" click is a choice among the ranks its pair was shown at, or only the
         "single" one of pairs clicked just once, as in the paper.
     reference
-        The rank whose propensity is 1.
+        The rank whose propensity is 1: by default the first, or where that is thin the rank with
+        the most clicks won and lost, of which a remark tells.
     errors
         What intervals rest on: differences between "buckets" of queries, whose clicks may
         belong together; the "model" alone, which takes every click as independent; or a
@@ -101,10 +104,26 @@ def estimate(
     >>> p.save("propensities.json")  # doctest: +SKIP
     """
     options = Options(
-        parse_curve(curve), clicks, reference, errors, samples, seed, extrapolate_to, adjust
+        parse_curve(curve),
+        clicks,
+        1 if reference is None else reference,
+        errors,
+        samples,
+        seed,
+        extrapolate_to,
+        adjust,
     )
     _check(options)
     counts = take_counts(counts)
+    if reference is None:
+        options = replace(options, reference=best_reference(counts, clicks))
+        if options.reference != 1:
+            warnings.warn(
+                "Too few clicks were won or lost at rank 1 to be the unit of all others. "
+                f"Propensities are relative to rank {options.reference}, which has the most.",
+                Remark,
+                stacklevel=3,
+            )
     if by:
         found = estimate_by(counts, (by,) if isinstance(by, str) else tuple(by), options)
     else:

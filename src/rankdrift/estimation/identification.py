@@ -7,12 +7,12 @@ shares no clicked pair with the reference has no propensity, whatever the curve.
 import numpy as np
 
 from rankdrift.core.errors import NotIdentified
-from rankdrift.core.types import Bools, Floats, Ranks
+from rankdrift.core.types import Bools, Clicks, Floats, Ranks
 from rankdrift.core.words import ranges
 from rankdrift.counts.connection import connect
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.curves import Curve
-from rankdrift.estimation.likelihood import Likelihood
+from rankdrift.estimation.likelihood import Likelihood, likelihood_of
 from rankdrift.propensities.propensities import ENOUGH_BUCKETS, ENOUGH_CLICKS
 
 
@@ -52,6 +52,29 @@ def covered_ranks(
         else:
             gaps[rank] = "no clicked pair moved to or from it"
     return np.array(main, dtype=np.int32), gaps
+
+
+def best_reference(counts: Counts, clicks: Clicks = "every") -> int:
+    """Rank 1 where enough clicks were won and lost there, in enough buckets; or else the rank where
+    the most were.
+
+    All propensities are relative to the reference: where it is thin, nothing is sure.
+
+    Parameters
+    ----------
+    counts
+        In which a rank was shown.
+    clicks
+        Which clicks are choices.
+    """
+    terms = likelihood_of(counts, clicks)
+    evidence = terms.bucket_wins, terms.bucket_losses
+    least = np.minimum(*(each.sum(axis=0) for each in evidence))
+    buckets = np.minimum(*((each > 0).sum(axis=0) for each in evidence))
+    enough = (least >= ENOUGH_CLICKS) & (buckets >= min(ENOUGH_BUCKETS, terms.buckets))
+    if not len(terms.ranks) or (terms.ranks[0] == 1 and enough[0]):
+        return 1
+    return int(terms.ranks[int(np.argmax(np.where(enough, least + least.max(), least)))])
 
 
 def refuse_empty_knots(terms: Likelihood, basis: Floats, curve: Curve) -> None:
