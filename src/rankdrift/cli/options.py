@@ -57,6 +57,9 @@ HELP = {
     "page_size": Help(_ROWS, "N", "Results a page; goes with --page."),
     "first_page": Help(_ROWS, "N", f"What page one is called.  [default: {_RULES.first_page}]"),
     "time_zone": Help(_ROWS, "ZONE", "Where days begin at midnight, such as Europe/Berlin."),
+    "window": Help(
+        _ROWS, "DAYS", "Compare within so many days instead of one, such as 7d for weeks."
+    ),
     "shown_events": Help(
         _ROWS, "NAME,…", f"Events that show a result.  [default: {','.join(_RULES.shown_events)}]"
     ),

@@ -123,9 +123,10 @@ def warn_of_oddities(log: Log) -> None:
 
 
 def days_of(log: Log, planner: Planner) -> Days:
-    """The days of a log that has a column for them."""
+    """The days of a log that has a column for them; or its windows of several days."""
     assert log.roles.day
-    return log.engine.days(planner.day_sql(), log.engine.columns[log.roles.day])
+    column = log.engine.columns[log.roles.day]
+    return log.engine.days(planner.day_sql(), column, planner.rules.window)
 
 
 def _days_apart(log: Log, planner: Planner) -> Days | None:

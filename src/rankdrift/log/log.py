@@ -62,7 +62,8 @@ class Log:
     @property
     def days(self) -> str:
         """What a day is here, in words."""
-        return _days(self.planner())
+        words, window = _days(self.planner()), self.rules.window
+        return f"{words}; pairs are compared within {window} days" if window > 1 else words
 
 
 def describe(planner: Planner) -> dict[str, Any]:
@@ -71,8 +72,12 @@ def describe(planner: Planner) -> dict[str, Any]:
         name: list(value) if isinstance(value, tuple) else value
         for name, value in asdict(planner.rules).items()
     }
-    if rules["outcome_at_least"] is None:  # as in counts from before there was such a rule
+    # As in counts from before there were such rules.
+    if rules["outcome_at_least"] is None:
         del rules["outcome_at_least"]
+    rules["window"] = f"{planner.rules.window}d"
+    if planner.rules.window == 1:
+        del rules["window"]
     for layout in LAYOUTS:
         for name in set(layout.own_rules) - set(planner.layout.own_rules):
             del rules[name]
@@ -122,6 +127,7 @@ def read_log(
     click_events: Names = None,
     dedupe: bool | None = None,
     outcome_at_least: float | None = None,
+    window: str | None = None,
     format: str | None = None,
     table: str | None = None,
     config: str | PathLike[str] | None = None,
@@ -202,6 +208,9 @@ def read_log(
         Keep one of the rows that have search, pair and rank in common (False); needs `search`.
     outcome_at_least
         From which number on `outcome` is one, such as 30 where it is the seconds of dwell.
+    window
+        Compare a pair's appearances within so many days instead of one, such as "7d": weeks from
+        Monday to Sunday. `day=""` compares them over the whole log.
     format
         "parquet", "csv", "json" or "duckdb", where names of files do not tell.
     table
@@ -264,6 +273,7 @@ def read_log(
         click_events=click_events,
         dedupe=dedupe,
         outcome_at_least=outcome_at_least,
+        window=window,
         format=format,
         table=table,
         config=config,

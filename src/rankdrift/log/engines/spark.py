@@ -225,7 +225,7 @@ class SparkEngine:
 
     # -- by day --------------------------------------------------------------------------------
 
-    def days(self, day_sql: str, column: Column) -> "SparkDays":
+    def days(self, day_sql: str, column: Column, window: int) -> "SparkDays":
         """See `Engine`."""
         with reading():
             file = "concat_ws('|', _metadata.file_path, _metadata.file_size,"

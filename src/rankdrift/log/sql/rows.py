@@ -61,7 +61,7 @@ def _read_rows(p: Planner) -> str:
     if roles.day:
         fields["day"] = p.day_sql()
     if roles.search:
-        fields["search"] = values.key(*p.column(roles.search), d)
+        fields["search"] = p.search_sql()
     if roles.time:
         fields["seconds"] = values.seconds(p.columns[roles.time], p.column(roles.time)[0], d)
     fields["rank"], fields["bad_rank"] = _rank(p)
