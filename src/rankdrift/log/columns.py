@@ -98,11 +98,13 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         "user_query", "query", "keywords", "query_text", "search_query", "search_term",
         "search_terms", "keyword", "term", "q", "search_string", "search_text", "query_string",
         "normalized_query", "search_phrase", "event_attributes.query", "query_id", "qid",
+        "destination", "destination_id", "srch_destination_id",
     ),
     "doc": (
         "doc", "doc_id", "document", "document_id", "item", "item_id", "product", "product_id",
         "listing", "listing_id", "sku", "asin", "url", "url_id", "article_id", "object_id", "pid",
-        "docid", "itemid", "event_attributes.object.object_id",
+        "docid", "itemid", "event_attributes.object.object_id", "hotel_id", "property_id",
+        "prop_id",
     ),
     "rank": (
         "rank", "position", "pos", "ranking", "displayed_rank", "display_rank", "item_rank",
@@ -111,7 +113,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     ),
     "click": (
         "click", "clicked", "is_click", "is_clicked", "clicks", "has_click", "n_clicks",
-        "num_clicks", "click_count", "was_clicked", "clicked_at", "click_flag",
+        "num_clicks", "click_count", "was_clicked", "clicked_at", "click_flag", "click_bool",
     ),
     "shown": (
         "shown", "shown_docs", "results", "result_ids", "docs", "doc_ids", "items", "item_ids",
@@ -124,11 +126,13 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "event": ("event", "event_type", "event_name", "action", "action_name", "action_type"),
     "day": (
         "day", "date", "event_date", "dt", "ds", "search_date", "log_date", "timestamp", "ts",
-        "event_time", "event_timestamp", "datetime", "time", "search_time", "created_at",
+        "event_time", "event_timestamp", "datetime", "date_time", "time", "search_time",
+        "created_at",
     ),
     "search": (
         "search", "search_id", "search_uuid", "request_id", "serp_id", "impression_id",
-        "page_view_id", "search_request_id", "request", "query_response_id",
+        "page_view_id", "search_request_id", "request", "query_response_id", "srch_id",
+        "session", "session_id",  # of several searches, if there is nothing better
     ),
     "page": ("page", "page_number", "page_no", "page_num", "page_index", "results_page"),
     "score": (
