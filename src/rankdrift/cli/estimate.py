@@ -12,7 +12,8 @@ from rankdrift.cli.options import SEED, Sections, given, guesses, log_options, r
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
-from rankdrift.core.errors import BadCounts
+from rankdrift.core.errors import BadCounts, BadOption
+from rankdrift.core.words import many
 
 if TYPE_CHECKING:
     from rankdrift.core.types import Clicks, Errors
@@ -217,7 +218,18 @@ def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) 
         screen.say(*guesses(log))
         with bar(screen, log) as progress:
             return harvest(log, progress=progress)
-    flags = [f"--{name.replace('_', '-')}" for name in given(options)]
-    if flags:
-        screen.say(f"Note: {', '.join(flags)} tell how to read a log; these are counts already.")
-    return merge(Counts.load(path) for path in paths)
+    typed_here = given(options)
+    max_rank = typed_here.pop("max_rank", None)
+    if typed_here:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in typed_here)
+        raise BadOption(
+            f"{flags}: that is how to read a log, but these are counts already. Leave it out, or "
+            "give the log instead of its counts."
+        )
+    counts = merge(Counts.load(path) for path in paths)
+    if max_rank is None or max_rank >= counts.max_rank:
+        return counts
+    kept = counts.restrict(max_rank=max_rank)
+    pairs = f"{kept.n_pairs:,} of {many(counts.n_pairs, 'pair')}"
+    screen.say(f"{pairs} moved within ranks 1–{max_rank} and got a click there.")
+    return kept

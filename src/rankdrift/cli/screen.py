@@ -25,9 +25,7 @@ from rankdrift.core.words import printable
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-_PLAIN_WORD = re.compile(
-    r"[\w@%+=:,./-]+"
-)  # what no shell minds
+_PLAIN_WORD = re.compile(r"[\w@%+=:,./-]+")  # what no shell minds
 # What to write where the terminal's encoding lacks a character we use.
 _PLAIN = {"–": "-", "—": "-", "±": "+/-", "…": "...", "─": "-", "━": "-"}
 

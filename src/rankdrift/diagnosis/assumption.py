@@ -114,6 +114,10 @@ class Assumption:
         harmless; GOOD, where it touches the curve not at all and is for information.
     wanted
         What to do where the data do not allow it.
+    role
+        The column of the log that it needs, if any.
+    more
+        What to do instead where that column is there, and it still cannot be told.
     """
 
     name: str
@@ -123,6 +127,8 @@ class Assumption:
     asked_of: Callable[[Counts], bool] = always
     worst: Verdict = Verdict.SERIOUS
     wanted: str = ""
+    role: str = ""
+    more: str = "Add days."
 
 
 ASSUMPTIONS: Registry[Assumption] = Registry("check")

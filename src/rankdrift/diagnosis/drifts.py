@@ -13,5 +13,7 @@ def drift_test(data: Data, one: tuple[int, ...], two: tuple[int, ...]) -> ScoreT
     in `rankdrift.counts.tables.DRIFTS`."""
     both, part = data.pooled.drifting((*one, *two)), data.pooled.drifting(one)
     if not len(part.pairs) or len(part.pairs) == len(both.pairs):
+        if data.counts.options.get("time"):
+            raise NotIdentified("hardly any pair was shown at two times that are known.")
         raise NotIdentified("the counts do not tell when pairs were shown.")
     return part_test(both, part, data.fitted)

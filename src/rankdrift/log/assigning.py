@@ -159,6 +159,6 @@ def _explain_missing(missing: list[str], columns: Mapping[str, Column], layout: 
         each.append(f"no column for {role!r} (tried {', '.join(SYNONYMS[role][:6])}, …).{hint}")
     flags = " ".join(f"--{role} NAME" for role in missing)
     return (
-        f"Could not find the columns of a {layout.name} log: {' '.join(each)} "
+        f"Could not find the columns of a log of layout {layout.name}: {' '.join(each)} "
         f"The columns are {listed(columns)}. Name them with {flags}."
     )

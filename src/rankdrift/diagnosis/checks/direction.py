@@ -37,5 +37,6 @@ ASSUMPTIONS.register(
         check,
         worst=Verdict.GOOD,
         wanted=WANTED,
+        role="time",
     )
 )

@@ -11,7 +11,7 @@ from rankdrift.core.errors import NotIdentified
 from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Evidence, Finding
 from rankdrift.estimation.score_test import PRIOR
 
-WANTED = "Log the score (--score), what came of clicks, and who searched."
+WANTED = "It takes two of score, rankers, outcome, users and gaps: see what they need."
 
 
 def check(data: Data) -> Finding:

@@ -12,6 +12,7 @@ from rankdrift.propensities.summary import gap_words
 from rankdrift.report.terminal.tables import empty_table, heading, line
 
 SHOWN = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000)
+ALL_SHOWN = 20  # ranks of a curve that are all in the table
 WIDTH, NARROWER = 16, 8  # of the bars, alone and with another column
 
 
@@ -87,8 +88,7 @@ def _table(
     top, wide = max(float(found.values.max()), 1.0), NARROWER if plain else WIDTH
     beside = ["plain"] if plain else []
     rows = empty_table(["rank"], ["propensity", "low", "high", *beside, "", "pairs", "clicks", ""])
-    last = int(found.ranks[-1])
-    for rank in sorted({*(r for r in SHOWN if r < last), last}):
+    for rank in shown_ranks(int(found.ranks[-1])):
         place = int(np.searchsorted(found.ranks, rank))
         if found.ranks[place] != rank:
             continue
@@ -105,6 +105,13 @@ def _table(
             "" if found.supported[place] else "thin",
         )
     return rows
+
+
+def shown_ranks(last: int) -> list[int]:
+    """The ranks of a table, down to the last: all of a few, else ever fewer."""
+    if last <= ALL_SHOWN:
+        return list(range(1, last + 1))
+    return sorted({*(rank for rank in SHOWN if rank < last), last})
 
 
 def _at(curve: Propensities, rank: int) -> str:

@@ -13,7 +13,7 @@ from rankdrift.methods.estimators import METHODS
 from rankdrift.methods.method import Method
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.summary import gap_words
-from rankdrift.report.terminal.curve import SHOWN
+from rankdrift.report.terminal.curve import shown_ranks
 from rankdrift.report.terminal.tables import empty_table, heading, line
 
 GAP = 3  # characters between two columns
@@ -52,7 +52,7 @@ class Curves:
 
     def __init__(self, found: MethodComparison) -> None:
         deepest = max(int(curve.ranks[-1]) for curve in found.curves.values())
-        self.ranks = sorted({*(r for r in SHOWN if r < deepest), deepest})
+        self.ranks = shown_ranks(deepest)
         self.columns = {
             name: [_cell(curve, rank, found.level) for rank in self.ranks]
             for name, curve in found.curves.items()
