@@ -237,6 +237,8 @@ def tally(
     outcome=None,
     outcome_at_least=None,
     window=None,
+    randomised=None,
+    randomised_apart=False,
 ):
     """Count a long log. `where` is a function of a row; `click_is_time` says that the click is
     the time of it, so that none means no click; `outside` has (reason, rows, clicks) of what is
@@ -270,6 +272,7 @@ def tally(
         read.append(
             {
                 "excluded": where is not None and not where(row),
+                "drawn": bool(randomised_apart and read_click(row[randomised])[0]),
                 # Where days are taken together, their searches are still of one day each.
                 "search": _search(key(row[search]), on if window else "") if search else None,
                 "queries": tuple(key(row[name]) for name in query),
@@ -379,6 +382,8 @@ def _reason(row, day, same, max_rank):
     """The first reason to drop a row."""
     if row["excluded"]:
         return "where"
+    if row["drawn"]:
+        return "randomised"
     if row.get("copy"):
         return "duplicate"
     if row["bad_rank"]:

@@ -8,7 +8,17 @@ import click
 
 from rankdrift.cli.counts import find_counts
 from rankdrift.cli.exits import Exit
-from rankdrift.cli.options import SEED, Sections, given, guesses, log_options, read, shorter, typed
+from rankdrift.cli.options import (
+    SEED,
+    Sections,
+    given,
+    guesses,
+    log_options,
+    randomised_words,
+    read,
+    shorter,
+    typed,
+)
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
@@ -114,6 +124,7 @@ def estimate(
     from rankdrift.report.terminal.curve import curve_report
 
     counts = counts_of(screen, inputs, options)
+    screen.say(*randomised_words(counts.options))
     if shown_below is not None:
         every, counts = counts, counts.restrict(shown_below=shown_below)
         pairs = f"{counts.n_pairs:,} of {every.n_pairs:,} pairs"

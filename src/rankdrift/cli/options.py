@@ -50,6 +50,7 @@ HELP = {
     "ranker": Help(_COLUMNS, "NAME", "For checks: version of the ranker, arm of an A/B test."),
     "user": Help(_COLUMNS, "NAME", "For checks: who searched."),
     "outcome": Help(_COLUMNS, "NAME", "For checks: what came after the click, such as a purchase."),
+    "randomised": Help(_COLUMNS, "NAME", "Was the order drawn at random? For experiments."),
     "layout": Help(_ROWS, "LAYOUT", ""),  # the layouts tell themselves
     "where": Help(_ROWS, "SQL", "Only rows that meet this condition."),
     "max_rank": Help(_ROWS, "N", f"Ignore deeper ranks.  [default: {_RULES.max_rank}]"),
@@ -60,6 +61,7 @@ HELP = {
     "window": Help(
         _ROWS, "DAYS", "Compare within so many days instead of one, such as 7d for weeks."
     ),
+    "randomised_apart": Help(_ROWS, "", "Count without the rows in random order."),
     "shown_events": Help(
         _ROWS, "NAME,…", f"Events that show a result.  [default: {','.join(_RULES.shown_events)}]"
     ),
@@ -185,6 +187,19 @@ def guesses(log: Log) -> list[str]:
     columns = ", ".join(f"{role} = {name}" for role, name in log.guessed.items())
     flag = f"--{next(iter(log.guessed))}"
     return [f"Guessed the columns: {columns}. If one is wrong, name it ({flag} …)."]
+
+
+def randomised_words(options: Mapping[str, Any]) -> list[str]:
+    """Whether rows in random order are among those counted, by what a log or counts say."""
+    column = options.get("randomised")
+    if not column:
+        return []
+    if options.get("randomised_apart"):
+        return [f"Rows in random order ({column}) are kept apart, for an experiment."]
+    return [
+        f"Rows in random order ({column}) are counted like all others; --randomised-apart keeps "
+        "them for an experiment (compare --methods auto,experiment,combined)."
+    ]
 
 
 def _is_result(path: str) -> str:

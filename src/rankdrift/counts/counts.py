@@ -65,7 +65,7 @@ BUCKETS = 64
 # Pairs shown more often than this are not listed but kept as pairs of ranks.
 MAX_SHOWN = 8
 _BATCH = 8_000_000  # rows waiting to be merged before they are
-EXTRA_OPTIONS = ("score", "ranker", "user", "outcome", "outcome_at_least")
+EXTRA_OPTIONS = ("score", "ranker", "user", "outcome", "outcome_at_least", "randomised")
 """Options of a harvest that only `Counts.splits` depends on."""
 
 

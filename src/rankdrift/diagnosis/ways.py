@@ -218,7 +218,7 @@ def changed(log: Log, options: Mapping[str, Any], share: int = 1) -> Log:
     """
     columns: dict[str, Any] = {**log.roles.to_dict(), **options}
     window = columns.pop("window", f"{log.rules.window}d") or "1d"
-    dropped = ("time", *EXTRAS)
+    dropped = {"time", *EXTRAS} - {"randomised"}
     roles = Roles.of({role: c for role, c in columns.items() if c and role not in dropped})
     rules = replace(log.rules, outcome_at_least=None, window=int(window.removesuffix("d")))
     if share > 1:

@@ -136,6 +136,7 @@ def _refuse_unfit(role: str, column: Column, layout: Layout, at_least: bool) -> 
         "outcome": "a list of docs" if layout.row_is_search
         else "a number, which outcome_at_least asks for" if at_least
         else "a flag, a number or a time",
+        "randomised": "a flag",
     }.get(role, "one value")  # fmt: skip
     raise BadOption(
         f"{column.name!r} cannot be the {role} of a log of layout {layout.name}: it is of kind "

@@ -65,6 +65,7 @@ class Roles:
     ranker: str | None = None
     user: str | None = None
     outcome: str | None = None
+    randomised: str | None = None
 
     @classmethod
     def of(cls, names: Mapping[str, str | Sequence[str]]) -> "Roles":
@@ -89,8 +90,8 @@ class Roles:
 
 SEVERAL = ("query", "same", "segment")
 """Roles that several columns may play together."""
-EXTRAS = ("score", "ranker", "user", "outcome")
-"""Roles that no count of pairs needs: they are for the checks of assumptions."""
+EXTRAS = ("score", "ranker", "user", "outcome", "randomised")
+"""Roles that no count of pairs needs: they are for checks of assumptions, and for experiments."""
 
 # Names seen in the wild, best first. Compared without case, spaces, dashes and underscores.
 SYNONYMS: dict[str, tuple[str, ...]] = {
@@ -126,7 +127,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "event": ("event", "event_type", "event_name", "action", "action_name", "action_type"),
     "day": (
         "day", "date", "event_date", "dt", "ds", "search_date", "log_date", "timestamp", "ts",
-        "event_time", "event_timestamp", "datetime", "date_time", "time", "search_time",
+        "event_time", "event_timestamp", "datetime", "time", "search_time",
         "created_at",
     ),
     "search": (
@@ -149,6 +150,10 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "outcome": (
         "outcome", "purchase", "purchased", "is_purchase", "is_purchased", "converted",
         "conversion", "is_conversion", "bought", "ordered", "add_to_cart", "added_to_cart",
+    ),
+    "randomised": (
+        "randomised", "randomized", "is_random", "is_randomised", "is_randomized", "random",
+        "random_bool", "random_order",
     ),
 }  # fmt: skip
 

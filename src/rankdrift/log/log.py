@@ -78,6 +78,8 @@ def describe(planner: Planner) -> dict[str, Any]:
     rules["window"] = f"{planner.rules.window}d"
     if planner.rules.window == 1:
         del rules["window"]
+    if not planner.rules.randomised_apart:
+        del rules["randomised_apart"]
     for layout in LAYOUTS:
         for name in set(layout.own_rules) - set(planner.layout.own_rules):
             del rules[name]
@@ -116,6 +118,7 @@ def read_log(
     ranker: str | None = None,
     user: str | None = None,
     outcome: str | None = None,
+    randomised: str | None = None,
     layout: str | None = None,
     where: str | None = None,
     max_rank: int | None = None,
@@ -128,6 +131,7 @@ def read_log(
     dedupe: bool | None = None,
     outcome_at_least: float | None = None,
     window: str | None = None,
+    randomised_apart: bool | None = None,
     format: str | None = None,
     table: str | None = None,
     config: str | PathLike[str] | None = None,
@@ -183,6 +187,9 @@ def read_log(
         each doc shown); the version of the ranker, or the arm of an A/B test; who searched; what
         came after the click, such as a purchase: a flag, a number above 0, a time (of a row per
         search a list of the docs that had it, of a row per event a column of the clicks).
+    randomised
+        The column that says of which rows the order was drawn at random: true, 1 or yes. `compare`
+        takes them as an experiment.
     layout
         "long" (a row per result shown), "list" (a row per search) or "events" (a row per event:
         results shown, and clicks, joined to them by `search` and `doc`). By default, or with
@@ -211,6 +218,9 @@ def read_log(
     window
         Compare a pair's appearances within so many days instead of one, such as "7d": weeks from
         Monday to Sunday. `day=""` compares them over the whole log.
+    randomised_apart
+        Leave the `randomised` rows out of what is counted (False), so that the curve and the
+        experiment rest on different clicks.
     format
         "parquet", "csv", "json" or "duckdb", where names of files do not tell.
     table
@@ -262,6 +272,7 @@ def read_log(
         ranker=ranker,
         user=user,
         outcome=outcome,
+        randomised=randomised,
         layout=layout,
         where=where,
         max_rank=max_rank,
@@ -274,6 +285,7 @@ def read_log(
         dedupe=dedupe,
         outcome_at_least=outcome_at_least,
         window=window,
+        randomised_apart=randomised_apart,
         format=format,
         table=table,
         config=config,

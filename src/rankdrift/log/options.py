@@ -41,6 +41,7 @@ class Rules:
     dedupe: bool = False
     outcome_at_least: float | None = None
     window: int = 1  # days
+    randomised_apart: bool = False
 
 
 def _takes(takes: Takes) -> dict[str, Takes]:
@@ -73,6 +74,7 @@ class Options:
     ranker: str | None = field(default=None, metadata=_takes("column"))
     user: str | None = field(default=None, metadata=_takes("column"))
     outcome: str | None = field(default=None, metadata=_takes("column"))
+    randomised: str | None = field(default=None, metadata=_takes("column"))
     layout: str | None = field(default=None, metadata=_takes("text"))
     where: str | None = field(default=None, metadata=_takes("text"))
     max_rank: int | None = field(default=None, metadata=_takes("whole"))
@@ -85,6 +87,7 @@ class Options:
     dedupe: bool | None = field(default=None, metadata=_takes("flag"))
     outcome_at_least: float | None = field(default=None, metadata=_takes("number"))
     window: str | None = field(default=None, metadata=_takes("text"))
+    randomised_apart: bool | None = field(default=None, metadata=_takes("flag"))
     format: str | None = field(default=None, metadata=_takes("text"))
     table: str | None = field(default=None, metadata=_takes("text"))
     config: str | PathLike[str] | None = field(default=None, metadata=_takes("path"))
@@ -199,8 +202,14 @@ def _check_rules(rules: Rules, roles: Roles) -> None:
             f"No time zone {rules.time_zone!r}.{did_you_mean(rules.time_zone, known)} "
             "Write it as Europe/Berlin or UTC."
         )
-    if not isinstance(rules.dedupe, bool):
-        raise BadOption(f"dedupe must be true or false, not {rules.dedupe!r}.")
+    for name in ("dedupe", "randomised_apart"):
+        if not isinstance(getattr(rules, name), bool):
+            raise BadOption(f"{name} must be true or false, not {getattr(rules, name)!r}.")
+    if rules.randomised_apart and not roles.randomised:
+        raise BadOption(
+            "randomised_apart needs the column that tells which rows are in random order: name it "
+            "with --randomised."
+        )
     if rules.dedupe and not roles.search:
         raise BadOption(
             "dedupe needs the column that tells searches apart (--search): without it, the same "

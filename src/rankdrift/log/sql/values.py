@@ -72,6 +72,11 @@ def click(sql: str, kind: ColumnKind, d: Dialect) -> tuple[str, str]:
     return value, _negative(value) if bad == "FALSE" else f"({bad}) OR {_negative(value)}"
 
 
+def says_yes(sql: str, kind: ColumnKind, d: Dialect) -> str:
+    """Whether it is true, 1 or yes; missing is no."""
+    return f"coalesce(({click(sql, kind, d)[0]}) > 0, FALSE)"
+
+
 def number(sql: str, kind: ColumnKind, d: Dialect) -> str:
     """A double, or NULL where there is none, NaN or infinity."""
     if kind in ("int", "float"):
