@@ -71,7 +71,7 @@ def test_a_new_method_is_named_where_a_name_is_wrong(world, dummy):
     assert str(raised.value).endswith(
         "swaps, combined, guess, and curves such as 'loglog(1,2,5,10)'."
     )
-    with pytest.raises(BadOption, match=r"swaps, guess\.$"):
+    with pytest.raises(BadOption, match=r"swaps, combined, guess\.$"):
         compare(world.log(), methods=[])
 
 

@@ -172,6 +172,8 @@ def _names(typed: tuple[str, ...]) -> str | list[str] | None:
 
 def read(logs: Sequence[str], options: Mapping[str, Any]) -> Log:
     """The log that was typed; if it is none but a result, an error says how to go on with it."""
+    if options.get("engine") == "spark" and not click.get_current_context().params.get("quiet"):
+        click.echo("Starting Spark, which takes some seconds …", err=True)
     try:
         return read_log(logs[0] if len(logs) == 1 else list(logs), **given(options))
     except RankdriftError as error:
