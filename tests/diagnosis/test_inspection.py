@@ -171,3 +171,21 @@ def test_the_next_command_is_another_and_does_what_it_says(tmp_path, monkeypatch
     counts = Counts.load("counts.parquet")
     assert float(counts.choices("every").weight.sum()) >= FEW
     assert f"{counts.n_pairs:,}" in printed.out
+
+
+def test_a_slice_in_random_order_is_a_gift():
+    table = hotel_table(searches=300, random=0.5)
+    said = [remark for remark in inspect(read_log(table)).remarks if "random order" in remark]
+    drawn = int(np.sum(table["random_bool"]))
+    assert len(said) == 1 and said[0].startswith(f"{drawn:,} rows (")
+    apart = inspect(read_log(table, randomised_apart=True))
+    assert not [remark for remark in apart.remarks if "random order" in remark]
+    assert apart.counts.funnel.dropped["randomised"].rows == drawn
+
+
+def test_a_column_that_is_empty_is_as_good_as_none():
+    table = hotel_table(searches=100)
+    table = table.append_column("user_id", table["comp_rate"].cast("string"))
+    found = inspect(read_log(table))
+    assert "The column 'user_id' (user) is empty in every row." in found.remarks
+    assert "user" in found.worth_logging

@@ -1,6 +1,6 @@
 """inspect: can this log support an estimate, and if not, what would help?"""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -8,16 +8,17 @@ import numpy as np
 
 from rankdrift.core.rank_blocks import ONE_TWO_FIVE
 from rankdrift.core.verdicts import Fitness
-from rankdrift.core.words import many, margin, ranges
+from rankdrift.core.words import many, margin, ranges, share
 from rankdrift.counts.connection import Connection, connection
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.ways import FEW, THIN, TOO_FEW, Ways, flags, try_ways
 from rankdrift.harvesting.counting import count
 from rankdrift.harvesting.plan import Sizes
-from rankdrift.log.columns import ColumnKind
+from rankdrift.log.columns import EXTRAS, ColumnKind
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.log.probing import probe
+from rankdrift.log.sql import values
 from rankdrift.log.sql.plan import ROWS_SHOWN
 from rankdrift.log.sql.rows import rows_query
 
@@ -32,6 +33,8 @@ WORTH_LOGGING = {
 }
 """Columns that make more checks possible, and why."""
 
+SPARK_PAYS = 100_000_000
+"""Rows: below, one machine with DuckDB was faster in every case that was measured (benchmarks)."""
 FEW_QUERIES = 32
 """With fewer, differences between queries decide: intervals rest on them."""
 
@@ -152,6 +155,7 @@ def inspect(log: Log, *, progress: Progress | None = None) -> Inspection:
     verdict, reasons, advice = _judge(
         log, counts, linked, ways, queries if isinstance(queries, int) else None
     )
+    empty = _empty(log)
     return Inspection(
         columns={name: column.kind for name, column in log.engine.columns.items()},
         roles={"layout": log.layout.name, **log.roles.to_dict()},
@@ -162,14 +166,50 @@ def inspect(log: Log, *, progress: Progress | None = None) -> Inspection:
         connection=linked,
         support=_support(counts),
         ways=ways,
-        remarks=(*log.remarks, *remarks),
+        remarks=(*log.remarks, *remarks, *_asides(log, counts, empty)),
         verdict=verdict,
         reasons=tuple(reasons),
         advice=tuple(advice),
         worth_logging={
-            role: why for role, why in WORTH_LOGGING.items() if not getattr(log.roles, role)
+            role: why
+            for role, why in WORTH_LOGGING.items()
+            if not getattr(log.roles, role) or role in empty
         },
     )
+
+
+def _empty(log: Log) -> list[str]:
+    """The roles that only checks look at whose column holds nothing."""
+    planner = log.planner()
+    roles = [role for role in EXTRAS if getattr(log.roles, role)]
+    if not roles:
+        return []
+    columns = (planner.column(getattr(log.roles, role))[0] for role in roles)
+    counted = ", ".join(f"count({column})" for column in columns)
+    [found] = log.engine.query(f"SELECT {counted} FROM {planner.source}")
+    return [role for role, rows in zip(roles, found, strict=True) if not rows]
+
+
+def _asides(log: Log, counts: Counts, empty: list[str]) -> Iterator[str]:
+    """What else is worth knowing of this log."""
+    for role in empty:
+        yield f"The column {getattr(log.roles, role)!r} ({role}) is empty in every row."
+    column, rows = log.roles.randomised, counts.funnel.rows
+    if column and "randomised" not in empty and not log.rules.randomised_apart:
+        planner = log.planner()
+        yes = values.says_yes(*planner.column(column), planner.dialect)
+        [(drawn,)] = log.engine.query(f"SELECT count(*) FROM {planner.source} WHERE {yes}")
+        if drawn:
+            yield (
+                f"{many(drawn, 'row')} ({share(drawn, rows)}) are in random order, as {column!r} "
+                "says: an experiment. `rankdrift compare --randomised-apart --methods "
+                "auto,experiment,combined` makes use of it."
+            )
+    if log.engine.dialect.distributed and rows < SPARK_PAYS:
+        yield (
+            f"{many(rows, 'row')} are few for Spark: DuckDB, the default engine, reads so many on "
+            "one machine in seconds or minutes."
+        )
 
 
 def _ways(log: Log, counts: Counts, sizes: Mapping[str, Any], progress: Progress | None) -> Ways:
