@@ -41,7 +41,13 @@ def test_inspect_tells_the_whole_story(rankdrift, log):
     ):
         assert " ".join(words.split()) in " ".join(done.out.split())
     last = done.err.rstrip().splitlines()[-1]
-    assert last == f"Next: rankdrift harvest {log} --segment platform --by day -o counts/"
+    assert last == f"Next: rankdrift harvest {log} --segment platform -o counts.parquet"
+
+
+def test_a_large_log_is_counted_day_by_day(rankdrift, log, monkeypatch):
+    monkeypatch.setattr("rankdrift.cli.inspect.BY_DAY", 50_000)
+    done = rankdrift("inspect", log)
+    assert done.err.rstrip().endswith(f"Next: rankdrift harvest {log} --by day -o counts/")
 
 
 def test_inspect_as_json(rankdrift, log):

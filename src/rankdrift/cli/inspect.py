@@ -13,6 +13,8 @@ from rankdrift.cli.screen import Screen, join, talking
 if TYPE_CHECKING:
     from rankdrift.diagnosis.inspection import Inspection
 
+BY_DAY = 10_000_000  # rows from which on a file a day is worth while
+
 
 @click.command(cls=Sections)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
@@ -74,4 +76,6 @@ def _next(found: "Inspection", logs: tuple[str, ...], options: dict[str, Any]) -
     command = ["rankdrift", "harvest", *shorter(logs), *typed(changed)]
     days = found.sizes.get("days")
     several = isinstance(days, int) and days > 1 and not best
+    # Checks that look at other days need them counted together, as long as that is no trouble.
+    several = several and found.counts.funnel.rows >= BY_DAY
     return [*command, *(["--by", "day", "-o", "counts/"] if several else ["-o", "counts.parquet"])]

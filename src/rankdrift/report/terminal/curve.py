@@ -12,6 +12,14 @@ from rankdrift.propensities.summary import gap_words
 from rankdrift.report.terminal.tables import empty_table, heading, line
 
 SHOWN = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000)
+ERRORS = {
+    "buckets": "from how groups of queries differ",
+    "bootstrap": "from a bootstrap over groups of queries",
+    "model": "as if every click were independent",
+    "pointwise": "as they were saved",
+    "none": "which are not known",
+}
+"""What intervals rest on, in words."""
 ALL_SHOWN = 20  # ranks of a curve that are all in the table
 WIDTH, NARROWER = 16, 8  # of the bars, alone and with another column
 
@@ -34,7 +42,7 @@ def curve_report(
     blocks: list[RenderableType] = [
         heading(f"Propensities, relative to rank {found.reference}"),
         _table(found, level, simultaneous, plain),
-        line(f"{found.method}; intervals{whole} at {level:.0%} from {found.errors}", "dim"),
+        line(f"{_method(found)}; intervals{whole} at {level:.0%}, {ERRORS[found.errors]}", "dim"),
     ]
     if plain:
         blocks += [line(text) for text in adjusted_words(found, plain)]
@@ -105,6 +113,13 @@ def _table(
             "" if found.supported[place] else "thin",
         )
     return rows
+
+
+def _method(found: Propensities) -> str:
+    """The curve, and which clicks it was fitted to, in words."""
+    curve, _, clicks = found.method.rpartition(", ")
+    words = {"every": "all clicks", "single": "pairs with a single click"}
+    return f"{curve}, {words[clicks]}" if clicks in words else found.method
 
 
 def shown_ranks(last: int) -> list[int]:
