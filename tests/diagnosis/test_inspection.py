@@ -119,6 +119,9 @@ def test_odd_logs_get_advice_of_their_own(name):
     assert "--max-rank 1 " not in said and "--max-rank 2 " not in said
     if name == "one rank":
         assert "Every result was shown at rank 1" in said and not found.ways.tried
+        assert "(--rank)" in said and "Add days" not in said
+    if name == "no repeats":
+        assert found.advice[0].endswith("ids that are new in every search would do that.")
     if name in ("no repeats", "no clicks", "one pair"):
         assert found.ways.best is None
 
@@ -136,9 +139,15 @@ def test_a_log_of_few_queries_does_not_need_days():
     assert "log more queries: all clicks are of 3 queries" in said and "add days" not in said
 
 
+def test_no_line_is_broken_inside_a_word(rankdrift_text, found):
+    whole = set(rankdrift_text(found, 400).split())
+    words = set(rankdrift_text(found, 80).split())
+    assert not [word for word in words - whole if word.isascii()]
+
+
 def test_unused_columns_are_one_line(rankdrift_text, hotel, found):
     text = rankdrift_text(found)
-    assert "28 more columns: random_bool, price_usd, f1, f2, f3, f4, f5, f6, …" in text
+    assert "27 more columns: price_usd, f1, f2, f3, f4, f5, f6, f7, …" in text
     assert "comp_rate" not in text
 
 

@@ -343,6 +343,11 @@ def _better(ways: Ways) -> list[str]:
             f"Read it with {flags(best.options)}: about {many(best.pairs, 'pair')} instead of "
             f"{asked.pairs:,}, and {rank}, if {best.assumes}."
         ]
+    if len(ways.tried) > 1 and not any(way.pairs for way in ways.tried):
+        return [
+            "However it is read, no doc that got a click was shown at two ranks for one query. "
+            "Check --query and --doc: ids that are new in every search would do that."
+        ]
     if len(ways.tried) > 1:
         return ["Other ways to read it were tried, and give no better curve (see the table)."]
     return []
@@ -408,10 +413,7 @@ def why_no_pairs(counts: Counts) -> str:
     )
     ranks = counts.pool().by_rank.rank
     if len(ranks) == 1:
-        return (
-            f"Every result was shown at rank {ranks[0]}, so no two ranks can be compared. Check "
-            "the column of ranks (--rank, --page)."
-        )
+        return f"Every result was shown at rank {ranks[0]}, so there are no two ranks to compare."
     if name == "one_rank":
         return (
             f"No pair appeared at two different ranks and got a click: all {clicks:,} clicks "
@@ -437,6 +439,11 @@ def how_to_get_pairs(log: Log, counts: Counts, queries: int | None = None) -> li
     """
     dropped = {name: (rows, clicks) for name, _, rows, clicks, _ in counts.funnel.lines()}
     advice = []
+    if len(counts.pool().by_rank.rank) == 1:
+        return [
+            "Check the column of ranks (--rank), and whether they start again on every page "
+            "(--page)."
+        ]
     if counts.funnel.clicks and few_queries(counts, queries):
         advice.append(f"{_more(counts, queries).capitalize()}.")
     elif counts.funnel.clicks:

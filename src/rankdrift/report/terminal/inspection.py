@@ -29,6 +29,7 @@ COLOURS = {Fitness.GOOD: "bold green", Fitness.WEAK: "bold yellow", Fitness.UNFI
 HEIGHT = 8  # rows of a chart
 MOST_COLUMNS = 8  # of those that are not used, the names that are listed
 MOST_SEGMENTS = 20
+LONGEST = 30  # a name of a column that is not broken
 AT_BEST = (
     "A comparison is a click on a pair that moved. With so many, no method can know the ratio of "
     "two ranks better than the margin at best, at 95%."
@@ -172,6 +173,8 @@ def ways_lines(ways: Ways) -> list[RenderableType]:
     """What each way that was tried would give, and what it assumes."""
     deepest = max((way.rank for way in ways.tried if way.rank), default=None)
     table = empty_table(["way"], ["pairs", "clicks", "propensity, 95%"])
+    words = [word for way in ways.tried for word in flags(way.options).split()]
+    table.columns[0].min_width = min(LONGEST, max(map(len, [*words, ways.tried[0].words])))
     table.add_column(line("if …"), overflow="fold")
     for way in ways.tried:
         known = "no curve"
@@ -186,15 +189,15 @@ def ways_lines(ways: Ways) -> list[RenderableType]:
             line(way.assumes),
             style="bold" if way is ways.best else "",
         )
-    words = "Each was tried on this log"
+    told = "Each was tried on this log"
     if ways.sample > 1:
-        words = (
+        told = (
             f"Each but the first was tried on one in {ways.sample:,} queries; numbers are scaled "
             "up to the whole log"
         )
     if deepest:
-        words += f". The propensity is that of rank {deepest} beside rank 1"
-    return [indent(table), indent(line(f"{words}.", "dim"))]
+        told += f". The propensity is that of rank {deepest} beside rank 1"
+    return [indent(table), indent(line(f"{told}.", "dim"))]
 
 
 def connection_words(linked: Connection) -> str:
