@@ -9,7 +9,7 @@ from support.harness import assert_same, random_log, write_parquet
 from support.hotel_log import SLOPE, hotel_table
 
 from rankdrift import Propensities, compare, read_log
-from rankdrift.core.errors import BadCounts, BadOption, NotIdentified
+from rankdrift.core.errors import BadCounts, BadOption, NotIdentified, Remark
 from rankdrift.estimation import estimate
 from rankdrift.harvesting.counting import harvest
 from rankdrift.harvesting.warehouse import import_counts, warehouse_sql
@@ -114,6 +114,13 @@ def test_kept_apart_in_a_warehouse_too(tmp_path):
         con.execute(f"COPY ({sql}) TO '{tmp_path / 'result.parquet'}'")
     options = {"day": "on", "randomised": "is_random", "randomised_apart": True}
     assert_same(import_counts(tmp_path / "result.parquet"), by_hand(rows, **options))
+
+
+def test_a_column_that_never_says_yes_is_told_of(tmp_path):
+    rows = [{**row, "is_random": False} for row in random_log(4)]
+    path = write_parquet(tmp_path / "log.parquet", rows, is_random=pa.bool_())
+    with pytest.warns(Remark, match="No row was kept apart: the column 'is_random'"):
+        harvest(read_log(path, randomised_apart=True))
 
 
 def test_there_must_be_a_column(tmp_path):

@@ -146,7 +146,8 @@ def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> i
         }
     )
     written = sum(day["state"] == "written" for day in days)
-    screen.say("", f"{many(written, 'day')} written to {output}, {len(days) - written} unchanged.")
+    what = many(written, "day" if log.rules.window == 1 else "window")
+    screen.say("", f"{what} written to {output}, {len(days) - written} unchanged.")
     if len(empty) == len(days):
         return _end(screen, log, merge(empty), "merge", output)
     screen.next("rankdrift", "merge", output, "-o", "counts.parquet")

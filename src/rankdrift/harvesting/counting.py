@@ -77,7 +77,15 @@ def harvest(
     """
     sizes = Sizes(buckets, max_shown)
     warn_of_oddities(log)
-    return count(log, sizes, progress)
+    counts = count(log, sizes, progress)
+    if log.rules.randomised_apart and not counts.funnel.dropped["randomised"].rows:
+        warnings.warn(
+            f"No row was kept apart: the column {log.roles.randomised!r} never says yes (true, 1) "
+            "of a row. Name another with --randomised.",
+            Remark,
+            stacklevel=2,
+        )
+    return counts
 
 
 def count(log: Log, sizes: Sizes, progress: Progress | None = None) -> Counts:
