@@ -24,8 +24,8 @@ TYPE_CHECKING = False  # as in typing, which takes longer to import than all the
 _HOME = {
     "read_log": "log.log",
     "Log": "log.log",
-    "inspect": "harvesting.inspection",
-    "Inspection": "harvesting.inspection",
+    "inspect": "diagnosis.inspection",
+    "Inspection": "diagnosis.inspection",
     "harvest": "harvesting.counting",
     "harvest_by_day": "harvesting.by_day",
     "warehouse_sql": "harvesting.warehouse",
@@ -84,10 +84,10 @@ if TYPE_CHECKING:
     from rankdrift.counts.counts import Counts, merge
     from rankdrift.counts.funnel import Funnel
     from rankdrift.diagnosis.diagnosing import diagnose
+    from rankdrift.diagnosis.inspection import Inspection, inspect
     from rankdrift.estimation import estimate
     from rankdrift.harvesting.by_day import harvest_by_day
     from rankdrift.harvesting.counting import harvest
-    from rankdrift.harvesting.inspection import Inspection, inspect
     from rankdrift.harvesting.warehouse import import_counts, warehouse_sql
     from rankdrift.log.log import Log, read_log
     from rankdrift.methods.comparing import compare

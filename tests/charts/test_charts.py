@@ -16,7 +16,7 @@ from rankdrift.core.errors import BadOption
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.funnel import Dropped, Funnel, Used
 from rankdrift.diagnosis.diagnosing import Check, Diagnosis, diagnose
-from rankdrift.harvesting.inspection import Inspection
+from rankdrift.diagnosis.inspection import Inspection
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.comparison import Comparison
 from rankdrift.ranking.ranker import Ranker

@@ -63,7 +63,7 @@ def test_a_place_that_cannot_be_written_is_found_before_the_work(
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
     monkeypatch.setattr("rankdrift.harvesting.counting.harvest", _never)
-    monkeypatch.setattr("rankdrift.harvesting.inspection.inspect", _never)
+    monkeypatch.setattr("rankdrift.diagnosis.inspection.inspect", _never)
     for words in (["harvest", log, "-o", place], ["inspect", log, "--html", place]):
         done = rankdrift(*words)
         assert done.code == 2

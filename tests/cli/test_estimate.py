@@ -124,3 +124,14 @@ def test_a_demo_ends_as_its_diagnosis_does(rankdrift, tmp_path, monkeypatch, wor
     codes = {"diagnose": worst}
     monkeypatch.setattr("rankdrift.cli.demo._step", lambda _, words: (codes.get(words[0], 0), {}))
     assert rankdrift("demo", "-o", tmp_path / "demo").code == worst
+
+
+def test_counts_are_cut_at_max_rank_and_take_no_option_of_a_log(rankdrift, lab):
+    _, counts = lab
+    cut = rankdrift("estimate", counts, "--max-rank", 8, "--json")
+    assert max(cut.json["table"]["rank"]) == 8
+    assert "moved within ranks 1–8 and got a click there" in cut.err
+    refused = rankdrift("estimate", counts, "--query", "q")
+    assert refused.code == 2 and "--query: that is how to read a log" in refused.err
+    shown = rankdrift("estimate", counts, "--max-rank", 10).out
+    assert {line.split()[0] for line in shown.splitlines() if line.strip()} >= set("123456789")

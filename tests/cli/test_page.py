@@ -122,7 +122,7 @@ def test_inspect_writes_the_page(rankdrift, log, tmp_path):
     assert done.code == 0
     assert f"The page is in {path}." in done.err
     page = check_alone(path.read_text("utf-8"))
-    assert f"rankdrift harvest {log} --same price --by day -o counts/" in page.text
+    assert f"rankdrift harvest {log} --same price -o counts.parquet" in page.text
     assert rankdrift("inspect", log, "--html", path, "--json").json["html"] == str(path)
 
 

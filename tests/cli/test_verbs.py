@@ -43,14 +43,20 @@ def test_inspect_tells_the_whole_story(rankdrift, log):
     ):
         assert " ".join(words.split()) in " ".join(done.out.split())
     last = done.err.rstrip().splitlines()[-1]
-    assert last == f"Next: rankdrift harvest {log} --segment platform --by day -o counts/"
+    assert last == f"Next: rankdrift harvest {log} --segment platform -o counts.parquet"
+
+
+def test_a_large_log_is_counted_day_by_day(rankdrift, log, monkeypatch):
+    monkeypatch.setattr("rankdrift.cli.inspect.BY_DAY", 50_000)
+    done = rankdrift("inspect", log)
+    assert done.err.rstrip().endswith(f"Next: rankdrift harvest {log} --by day -o counts/")
 
 
 def test_inspect_as_json(rankdrift, log):
     found = rankdrift("inspect", log, "--json").json
     assert set(found) == {
         "columns", "roles", "guessed", "day", "sizes", "funnel", "ctr", "support", "connected",
-        "unconnected", "remarks", "verdict", "reasons", "advice", "html", "worth_logging",
+        "unconnected", "remarks", "verdict", "reasons", "advice", "html", "worth_logging", "ways",
     }  # fmt: skip
     assert list(found["worth_logging"]) == ["score", "ranker", "user", "outcome"]
     assert found["funnel"]["input"]["rows"] == found["sizes"]["rows"] == 60_000
@@ -63,7 +69,7 @@ def test_inspect_of_an_unfit_log(rankdrift, request, name, code):
     assert done.code == code
     assert "\n  unfit\n" in done.out
     assert "> Add days or traffic" in done.out
-    assert "Next: rankdrift inspect" in done.err
+    assert "Next: rankdrift inspect" not in done.err
 
 
 def test_harvest_writes_what_the_api_counts(rankdrift, log, tmp_path):

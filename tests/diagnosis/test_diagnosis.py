@@ -1,6 +1,7 @@
 """diagnose keeps quiet where an assumption holds, and speaks up where it is broken."""
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -174,8 +175,8 @@ def test_support_that_is_all_of_neighbours_is_told():
     assert found.verdict == GOOD
     assert found.numbers["without_clicks"] == [4, 7, 9]
     assert found.words == (
-        "10 of 10 ranks are well supported, 3 of them only by others between the same knots of the "
-        "curve, for they have no click of their own."
+        "10 of 10 ranks are well supported, 3 of them only by neighbours on the curve, having no "
+        "click of their own."
     )
     full = listed([row for row in rows if 7 not in (row[0][0][0], row[0][1][0])], buckets=16)
     assert "click of their own" not in verdicts(full, curve="direct")["support"].words
@@ -250,3 +251,42 @@ def test_plain_values_only():
     """What --json prints has no NaN and no array, also where checks could not be made."""
     for found in (lab("valid", 2000, 0), diagnose(simulate(60, 30, 1).counts)):
         assert "NaN" not in json.dumps(found.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("name", ["time", "score", "ranker", "user", "outcome", "search"])
+def test_a_column_that_is_there_is_not_asked_for(name):
+    """Not by the checks, and not by what to do to know."""
+    rows = [(((a, c), (a + 1, 1 - c)), k, 2) for a in range(1, 6) for k in range(16)
+            for c in (0, 1)]  # fmt: skip
+    counts = listed(rows, buckets=16)
+    asked = [diagnose(replace(counts, options={**counts.options, **more}))
+             for more in ({}, {name: "c"})]  # fmt: skip
+    flags = [
+        " ".join((*found.unseen, *(check.advice for check in found.checks))) for found in asked
+    ]
+    assert f"--{name}" in flags[0]
+    flag = {"score": "harvest with --score", "ranker": "use --ranker", "outcome": "with --outcome"}
+    assert flag.get(name, f"--{name}") not in flags[1]
+    if name in ("ranker", "score"):
+        assert all(f"(--{name})" not in danger for danger in asked[1].unseen)
+    if name == "ranker":
+        assert "or with rankers that differ more" in asked[1].unseen[0]
+
+
+def test_clicks_of_a_few_queries_do_not_ask_for_days():
+    """Five buckets of queries, with thousands of clicks each."""
+    rows = [(((a, c), (a + 1, 1 - c)), k, 400) for a in range(1, 8) for k in range(5)
+            for c in (0, 1)]  # fmt: skip
+    found = diagnose(listed(rows, buckets=64), curve="loglog")
+    said = " ".join((*found.unseen, *(check.advice for check in found.checks))).lower()
+    assert "log more queries (all 28,000 clicks are of about 5)" in said
+    assert "add days" not in said
+
+
+def test_ranks_of_one_block_are_not_set_against_themselves():
+    """Of ranks 2 and 3, one block, the higher wins more than a straight line says."""
+    rows = [(((1, c), (4, 1 - c)), k, 30) for k in range(16) for c in (0, 1)]
+    rows += [(((2, c), (3, 1 - c)), k, 90 if c else 10) for k in range(16) for c in (0, 1)]
+    rows += [(((1, c), (2, 1 - c)), k, 30) for k in range(16) for c in (0, 1)]
+    words = verdicts(listed(rows, buckets=16), curve="loglog(1, 4)")["fit"].words
+    assert "furthest off is the higher of two ranks within 2–3: 90.0% of clicks on it" in words

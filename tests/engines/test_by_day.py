@@ -15,10 +15,10 @@ from support.harness import assert_same, random_log, with_holes, within_days, wr
 from rankdrift.core.errors import BadLog
 from rankdrift.counts.counts import SPLITS, Counts, merge
 from rankdrift.counts.file import read_metadata
+from rankdrift.diagnosis.inspection import inspect
 from rankdrift.harvesting import counting as harvesting
 from rankdrift.harvesting.by_day import harvest_by_day
 from rankdrift.harvesting.counting import harvest
-from rankdrift.harvesting.inspection import inspect
 from rankdrift.log.engines.duckdb.days import DuckdbDays
 from rankdrift.log.engines.duckdb.engine import DuckdbEngine
 from rankdrift.log.log import read_log

@@ -48,8 +48,10 @@ def test_events_of_opensearch_are_read_as_they_come():
 
 
 def test_a_query_id_is_no_search_in_a_long_log():
-    found = roles(LONG | columns(query_id="text", session_id="text"))
-    assert found.search is None
+    assert roles(LONG | columns(query_id="text", visit="text")).search is None
+    # A session is several searches, but better than nothing.
+    assert roles(LONG | columns(query_id="text", session_id="text")).search == "session_id"
+    assert roles(LONG | columns(session_id="text", request_id="text")).search == "request_id"
     assert roles(LONG | columns(search_id="text")).search == "search_id"
 
 
@@ -196,3 +198,9 @@ def test_a_number_is_asked_of_an_outcome_from_a_number_on():
         extras(LONG | columns(paid="bool"), at_least=True, outcome="paid")
     with pytest.raises(BadOption, match="the outcome is a list of docs"):
         extras(LIST | columns(paid="list"), at_least=True, outcome="paid")
+
+
+@pytest.mark.parametrize("name", ["random", "randomised", "randomized", "is_random"])
+def test_a_randomised_slice_is_found(name):
+    assert roles(LONG | columns(**{name: "bool"})).randomised == name
+    assert roles(LONG | columns(**{name: "float"})).randomised is None  # a number drawn, perhaps

@@ -90,7 +90,7 @@ def test_a_new_layout_is_named_where_layouts_are(tabbed, table):
 
     told = " ".join(CliRunner().invoke(verb, ["--help"]).output.split())
     assert "--layout LAYOUT long: a row per result shown; list: per search; events; tabbed:" in told
-    with pytest.raises(MissingColumns, match="Could not find the columns of a tabbed log"):
+    with pytest.raises(MissingColumns, match="columns of a log of layout tabbed"):
         read_log(table.drop_columns(["rank"]))
 
 

@@ -161,11 +161,16 @@ def test_what_the_log_does_not_allow_is_left_out(world):
     assert "No row is randomised" in none.left_out["experiment"]
 
 
+def test_an_experiment_needs_its_column(world):
+    named = rankdrift.read_log(world.rows.drop(columns="is_random"))
+    with pytest.raises(BadOption, match="needs randomised"):
+        compare(named, methods="experiment")
+
+
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
         ({"methods": ["em"]}, BadOption, "'em' needs features.*em-pairs"),
-        ({"methods": ["experiment"]}, BadOption, "needs randomised"),
         ({"methods": ["swaps"]}, BadOption, "needs original"),
         ({"methods": ["loglo"]}, BadOption, "Did you mean 'loglog'"),
         ({"methods": []}, BadOption, "No methods"),

@@ -209,3 +209,20 @@ def test_clicked_pairs_and_tally_by_hand():
     assert whole.clicks.sum(axis=0).tolist() == counts.clicks.tolist()
     # A bucket has whole queries, the same ones as a harvest's.
     assert (found.clicks_by_bucket() <= whole.clicks[:, :4]).all()
+
+
+def test_a_log_that_ends_before_max_rank_has_no_deeper_ranks():
+    world = made(9, queries=40, searches=6, ranks=5)
+    found = find_interventions(world.log(), max_rank=50)
+    assert found.ranks.tolist() == [1, 2, 3, 4, 5]
+    assert max(all_pairs(found).gaps, default=0) <= 5
+
+
+def test_em_on_its_bound_is_no_estimate():
+    """Pairs shown twice, clicked once: a relevance of 1 and p = 1 at both ranks explain the clicks
+    as well as anything, so it is the bound that holds p there."""
+    rows = [(f"q{i}", "d", rank, int(rank == 1 + i % 2)) for i in range(60) for rank in (1, 2)]
+    rows += [(f"q{i}", f"e{rank}", rank, 1) for i in range(60) for rank in (1, 2) for _ in range(3)]
+    log = read_log(pd.DataFrame(rows, columns=["query", "doc", "rank", "click"]))
+    with pytest.raises(NotIdentified, match="too rarely"):
+        em(clicked_pairs(log, max_rank=10))

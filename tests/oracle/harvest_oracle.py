@@ -45,6 +45,7 @@ class Tally:
     days: set = field(default_factory=set)
     clicked_pairs: list = field(default_factory=list)
     searches: Counter = field(default_factory=Counter)
+    window: int = 1
 
     def drop(self, reason, rows, clicks):
         if rows or clicks:
@@ -235,11 +236,14 @@ def tally(
     user=None,
     outcome=None,
     outcome_at_least=None,
+    window=None,
+    randomised=None,
+    randomised_apart=False,
 ):
     """Count a long log. `where` is a function of a row; `click_is_time` says that the click is
     the time of it, so that none means no click; `outside` has (reason, rows, clicks) of what is
     in the log but is no result shown."""
-    found = Tally()
+    found = Tally(window=int((window or "1d")[:-1]))
     for reason, n, clicks in outside:
         found.rows += n
         found.log_clicks += clicks
@@ -261,18 +265,21 @@ def tally(
                 number = None
             else:
                 number += (page_number - first_page) * page_size
+        on = read_day(row[day], time_zone) if day else None
         clicks, bad_click = read_click(row[click])
         if clicks is None and click_is_time:
             clicks = 0
         read.append(
             {
                 "excluded": where is not None and not where(row),
-                "search": key(row[search]) if search else None,
+                "drawn": bool(randomised_apart and read_click(row[randomised])[0]),
+                # Where days are taken together, their searches are still of one day each.
+                "search": _search(key(row[search]), on if window else "") if search else None,
                 "queries": tuple(key(row[name]) for name in query),
                 "doc": key(row[doc]),
                 "same": tuple(key(row[name]) for name in same),
                 "segment": tuple(text_of(row[name]) for name in segment),
-                "day": read_day(row[day], time_zone) if day else None,
+                "day": on and window_begins(on, found.window),
                 "seconds": read_seconds(row[time]) if time else None,
                 "rank": number,
                 "bad_rank": bad_rank,
@@ -337,6 +344,18 @@ def tally(
     return found
 
 
+def window_begins(day, days):
+    """The first day of the window that a day is in: windows follow each other from Monday,
+    1 January 1900, on."""
+    at = datetime.date.fromisoformat(day)
+    number = (at - datetime.date(1900, 1, 1)).days
+    return (at - datetime.timedelta(days=number % days)).isoformat()
+
+
+def _search(name, on):
+    return None if name is None or on is None else (name, on)
+
+
 def _listed(names):
     return (names,) if isinstance(names, str) else tuple(names or ())
 
@@ -363,6 +382,8 @@ def _reason(row, day, same, max_rank):
     """The first reason to drop a row."""
     if row["excluded"]:
         return "where"
+    if row["drawn"]:
+        return "randomised"
     if row.get("copy"):
         return "duplicate"
     if row["bad_rank"]:

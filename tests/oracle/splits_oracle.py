@@ -39,12 +39,18 @@ def split_tally(found, has, buckets=64, several_days=True):
         if "score" in has or "time" in has:
             _add_scores(sums, segment, bucket, shown, {} if "score" in has else {"score": 0})
         if "day" in has:
-            parity = datetime.date.fromisoformat(day).day % 2
+            parity = _parity(datetime.date.fromisoformat(day), found.window)
             add = partial(_add, sums, segment, shown, bucket_of(queries, 4096), octave)
             add("queries", lambda k, other, parity=parity: parity)
     if "ranker" in has and other_days:
         _add_rankers(sums, pairs, buckets)
     return {key: row for key, row in sums.items() if any(row)}
+
+
+def _parity(day, window):
+    """Odd or even: the day of the month, or the number of the window."""
+    since = (day - datetime.date(1900, 1, 1)).days
+    return day.day % 2 if window == 1 else since // window % 2
 
 
 def _add(sums, segment, shown, bucket, block, split, group_of):

@@ -107,7 +107,7 @@ def test_what_is_told_of_a_danger_follows_what_is_there():
     (told,) = found(CHECKS[CANNOT_TELL]).unseen
     assert "log the score" in told and "add days" not in told
     (thin,) = found(CHECKS[CANNOT_TELL], p_value=0.5).unseen
-    assert "To know: add days; or" in thin and "log the score" not in thin
+    assert "To know: do score; or" in thin and "log the score" not in thin
     for name, verdict in (("score", SERIOUS), ("moves", CAUTION), ("moves", GOOD)):
         moved = [text for text in found([(name, verdict)]).unseen if "docs moved" in text]
         assert bool(moved) == (verdict is GOOD), name

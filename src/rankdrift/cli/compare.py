@@ -1,17 +1,31 @@
 """rankdrift compare"""
 
+import os
 import re
+from collections.abc import Mapping
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdrift.cli.options import SEED, Sections, guesses, log_options, read, shorter, typed
-from rankdrift.cli.output import check_file, refuse_input
+from rankdrift.cli.options import (
+    SEED,
+    Sections,
+    guesses,
+    log_options,
+    randomised_words,
+    read,
+    shorter,
+    typed,
+)
+from rankdrift.cli.output import check_file, check_folder, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.methods.estimators import METHODS
 from rankdrift.methods.estimators.drift import FAMILY as CURVES
+
+if TYPE_CHECKING:
+    from rankdrift.propensities.propensities import Propensities
 
 
 class MethodsOption(click.Option):
@@ -43,13 +57,15 @@ def methods_help() -> str:
 )
 @click.option("--reference", default=1, show_default=True, help="The rank whose propensity is 1.")
 @click.option("--features", metavar="NAME,…", help="Of em: columns or patterns, such as 'f_*'.")
-@click.option("--randomised", metavar="NAME", help="Of experiment: says which rows are in it.")
 @click.option("--original", metavar="NAME", help="Of swaps: the rank before the swap.")
 @click.option(
     "--bootstrap", default=10, show_default=True, help="Refits for the intervals of em; 0: none."
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of em and its bootstrap.")
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@click.option(
+    "-o", "--output", metavar="FOLDER", help="Also save the curve of each method, a file each."
+)
 @click.option("--chart", metavar="FILE", help="Also draw all curves: .png, .svg or .html.")
 @log_options()
 @talking
@@ -59,11 +75,11 @@ def compare(
     methods: str,
     reference: int,
     features: str | None,
-    randomised: str | None,
     original: str | None,
     bootstrap: int,
     seed: int,
     level: float,
+    output: str | None,
     chart: str | None,
     **options: Any,
 ) -> int:
@@ -76,7 +92,11 @@ def compare(
         rankdrift compare 'logs/*.parquet' --methods auto,all-pairs,ctr --max-rank 20
         rankdrift compare 'logs/*.parquet' --methods auto,em,experiment \\
             --features 'f_*' --randomised is_random --chart curves.html
+        rankdrift compare 'logs/*.parquet' --methods auto,experiment,combined \\
+            --randomised is_random --randomised-apart -o curves/
     """
+    if output:
+        check_folder(output)
     if chart:
         refuse_input(chart, logs, options["format"])
         check_file(chart)
@@ -84,7 +104,7 @@ def compare(
     from rankdrift.report.terminal.methods import methods_report
 
     log = read(logs, options)
-    screen.say(*guesses(log))
+    screen.say(*guesses(log), *randomised_words(log.describe()))
     screen.note(log.remarks)
     with bar(screen, log) as progress:
         found = compare(
@@ -92,7 +112,6 @@ def compare(
             methods=_split(methods),
             reference=reference,
             features=_split(features) if features else None,
-            randomised=randomised,
             original=original,
             bootstrap=bootstrap,
             seed=seed,
@@ -100,14 +119,25 @@ def compare(
             progress=progress,
             say=screen.say,
         )
+    saved = _save(found.curves, output) if output else {}
     if chart:
         found.plot().save(chart)
     screen.show(methods_report(found))
-    screen.answer({**found.to_dict(), "chart": chart})
+    screen.answer({**found.to_dict(), "chart": chart, "files": saved})
+    if output:
+        screen.say("", f"The curves are in {output}: {', '.join(saved.values())}.")
     if chart:
         screen.say("", f"The chart is in {chart}.")
     screen.next("rankdrift", "estimate", *shorter(logs), *typed(options), "-o", "propensities.json")
     return 1 if found.left_out else 0
+
+
+def _save(curves: Mapping[str, "Propensities"], folder: str) -> dict[str, str]:
+    """A file for each method; its name by the method's."""
+    names = {name: re.sub(r"[^\w.+-]+", "-", name).strip("-") + ".json" for name in curves}
+    for name, curve in curves.items():
+        curve.save(os.path.join(folder, names[name]))
+    return names
 
 
 def _split(text: str) -> list[str]:

@@ -7,10 +7,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdrift.cli.exits import Exit
-from rankdrift.cli.options import SEED, Sections, given, guesses, log_options, read, shorter, typed
+from rankdrift.cli.options import (
+    SEED,
+    Sections,
+    given,
+    guesses,
+    log_options,
+    randomised_words,
+    read,
+    shorter,
+    typed,
+)
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
+from rankdrift.core.errors import BadOption
+from rankdrift.core.words import many
 
 if TYPE_CHECKING:
     from rankdrift.core.types import Clicks, Errors
@@ -123,6 +135,7 @@ def estimate(
     from rankdrift.report.terminal.curve import curve_report
 
     counts = counts_of(screen, inputs, options)
+    screen.say(*randomised_words(counts.options))
     if shown_below is not None:
         every, counts = counts, counts.restrict(shown_below=shown_below)
         pairs = f"{counts.n_pairs:,} of {every.n_pairs:,} pairs"
@@ -213,18 +226,29 @@ def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) 
         Of `read_log`, for a log.
     """
     from rankdrift.harvesting.counting import harvest
-    from rankdrift.harvesting.taking import take_counts
-
-    flags = [f"--{name.replace('_', '-')}" for name in given(options)]
+    from rankdrift.harvesting.taking import counts_files, take_counts
 
     def count(logs: tuple[str, ...]) -> "Counts":
-        flags.clear()
         log = read(logs, options)
         screen.say(*guesses(log))
         with bar(screen, log) as progress:
             return harvest(log, progress=progress)
 
-    counts = take_counts(inputs, count)
-    if flags:
-        screen.say(f"Note: {', '.join(flags)} tell how to read a log; these are counts already.")
-    return counts
+    paths = counts_files(inputs)
+    if not paths:
+        return take_counts(inputs, count)
+    typed_here = given(options)
+    max_rank = typed_here.pop("max_rank", None)
+    if typed_here:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in typed_here)
+        raise BadOption(
+            f"{flags}: that is how to read a log, but these are counts already. Leave it out, or "
+            "give the log instead of its counts."
+        )
+    counts = take_counts(paths)
+    if max_rank is None or max_rank >= counts.max_rank:
+        return counts
+    kept = counts.restrict(max_rank=max_rank)
+    pairs = f"{kept.n_pairs:,} of {many(counts.n_pairs, 'pair')}"
+    screen.say(f"{pairs} moved within ranks 1–{max_rank} and got a click there.")
+    return kept

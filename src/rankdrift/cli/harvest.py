@@ -146,7 +146,8 @@ def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> i
         }
     )
     written = sum(day["state"] == "written" for day in days)
-    screen.say("", f"{many(written, 'day')} written to {output}, {len(days) - written} unchanged.")
+    what = many(written, "day" if log.rules.window == 1 else "window")
+    screen.say("", f"{what} written to {output}, {len(days) - written} unchanged.")
     if len(empty) == len(days):
         return _end(screen, log, merge(empty), "merge", output)
     screen.next("rankdrift", "merge", output, "-o", "counts.parquet")
@@ -158,7 +159,7 @@ def _end(screen: Screen, log: "Log", counts: "Counts", verb: str, output: str) -
     if counts.n_pairs:
         screen.next("rankdrift", verb, output)
         return Exit.GOOD
-    from rankdrift.harvesting.inspection import how_to_get_pairs, why_no_pairs
+    from rankdrift.diagnosis.inspection import how_to_get_pairs, why_no_pairs
 
     screen.say(f"There are no usable pairs. {why_no_pairs(counts)}")
     screen.say(*(f"> {advice}" for advice in how_to_get_pairs(log, counts)))

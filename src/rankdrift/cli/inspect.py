@@ -1,6 +1,6 @@
 """rankdrift inspect"""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,6 +9,11 @@ from rankdrift.cli.options import Sections, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, join, talking
+
+if TYPE_CHECKING:
+    from rankdrift.diagnosis.inspection import Inspection
+
+BY_DAY = 10_000_000  # rows from which on a file a day is worth while
 
 
 @click.command(cls=Sections)
@@ -35,33 +40,42 @@ def inspect(screen: Screen, logs: tuple[str, ...], html: str | None, **options: 
         refuse_input(html, logs, options["format"])
         check_file(html)
     screen.note(log.remarks)
-    from rankdrift.harvesting.inspection import inspect
+    from rankdrift.diagnosis.inspection import inspect
 
     with bar(screen, log) as progress:
         found = inspect(log, progress=progress)
     screen.note(remark for remark in found.remarks if remark not in log.remarks)
-    command = _next(found.verdict, found.sizes.get("days"), logs, options)
+    command = _next(found, logs, options)
     if html:
         from rankdrift.core.files import write_text
         from rankdrift.report.page.inspection import inspection_page
 
-        write_text(html, inspection_page(found, next_commands=[join(command)]))
+        write_text(html, inspection_page(found, next_commands=[join(command)] if command else []))
     from rankdrift.report.terminal.inspection import inspection_report
 
     screen.show(inspection_report(found))
     screen.answer({**found.to_dict(), "html": html})
     if html:
         screen.say("", f"The page is in {html}.")
-    if found.verdict == "unfit":
+    if command:
+        screen.next(*command)
+    else:
         screen.say("", "Follow the advice above, then look again.")
-    screen.next(*command)
     return Exit.UNFIT if found.verdict == "unfit" else Exit.GOOD
 
 
-def _next(verdict: str, days: Any, logs: tuple[str, ...], options: dict[str, Any]) -> list[str]:
-    verb = "inspect" if verdict == "unfit" else "harvest"
-    command = ["rankdrift", verb, *shorter(logs), *typed(options)]
-    if verdict == "unfit":
-        return command
-    several = isinstance(days, int) and days > 1
+def _next(found: "Inspection", logs: tuple[str, ...], options: dict[str, Any]) -> list[str]:
+    """The harvest as it was asked for, or by a way that was tried and gives more; nothing if none
+    of them will do."""
+    best = found.ways.best
+    if best is None and found.verdict == "unfit":
+        return []
+    changed = dict(options)
+    for name, value in best.options.items() if best else ():
+        changed[name] = (tuple(value) or ("",)) if isinstance(value, list) else value
+    command = ["rankdrift", "harvest", *shorter(logs), *typed(changed)]
+    days = found.sizes.get("days")
+    several = isinstance(days, int) and days > 1 and not best
+    # Checks that look at other days need them counted together, as long as that is no trouble.
+    several = several and found.counts.funnel.rows >= BY_DAY
     return [*command, *(["--by", "day", "-o", "counts/"] if several else ["-o", "counts.parquet"])]

@@ -50,6 +50,7 @@ HELP = {
     "ranker": Help(_COLUMNS, "NAME", "For checks: version of the ranker, arm of an A/B test."),
     "user": Help(_COLUMNS, "NAME", "For checks: who searched."),
     "outcome": Help(_COLUMNS, "NAME", "For checks: what came after the click, such as a purchase."),
+    "randomised": Help(_COLUMNS, "NAME", "Was the order drawn at random? For experiments."),
     "layout": Help(_ROWS, "LAYOUT", ""),  # the layouts tell themselves
     "where": Help(_ROWS, "SQL", "Only rows that meet this condition."),
     "max_rank": Help(_ROWS, "N", f"Ignore deeper ranks.  [default: {_RULES.max_rank}]"),
@@ -57,6 +58,10 @@ HELP = {
     "page_size": Help(_ROWS, "N", "Results a page; goes with --page."),
     "first_page": Help(_ROWS, "N", f"What page one is called.  [default: {_RULES.first_page}]"),
     "time_zone": Help(_ROWS, "ZONE", "Where days begin at midnight, such as Europe/Berlin."),
+    "window": Help(
+        _ROWS, "DAYS", "Compare within so many days instead of one, such as 7d for weeks."
+    ),
+    "randomised_apart": Help(_ROWS, "", "Count without the rows in random order."),
     "shown_events": Help(
         _ROWS, "NAME,…", f"Events that show a result.  [default: {','.join(_RULES.shown_events)}]"
     ),
@@ -167,6 +172,8 @@ def _names(typed: tuple[str, ...]) -> str | list[str] | None:
 
 def read(logs: Sequence[str], options: Mapping[str, Any]) -> Log:
     """The log that was typed; if it is none but a result, an error says how to go on with it."""
+    if options.get("engine") == "spark" and not click.get_current_context().params.get("quiet"):
+        click.echo("Starting Spark, which takes some seconds …", err=True)
     try:
         return read_log(logs[0] if len(logs) == 1 else list(logs), **given(options))
     except RankdriftError as error:
@@ -182,6 +189,19 @@ def guesses(log: Log) -> list[str]:
     columns = ", ".join(f"{role} = {name}" for role, name in log.guessed.items())
     flag = f"--{next(iter(log.guessed))}"
     return [f"Guessed the columns: {columns}. If one is wrong, name it ({flag} …)."]
+
+
+def randomised_words(options: Mapping[str, Any]) -> list[str]:
+    """Whether rows in random order are among those counted, by what a log or counts say."""
+    column = options.get("randomised")
+    if not column:
+        return []
+    if options.get("randomised_apart"):
+        return [f"Rows in random order ({column}) are kept apart, for an experiment."]
+    return [
+        f"Rows in random order ({column}) are counted like all others; --randomised-apart keeps "
+        "them for an experiment (compare --methods auto,experiment,combined)."
+    ]
 
 
 def _is_result(path: str) -> str:

@@ -78,6 +78,8 @@ class Bar:
         if step.startswith("parsing"):
             self._parsed = PARSING
             return PARSING * fraction, step
+        if step.startswith("trying"):
+            return fraction, step
         names = list(STEPS)
         before = names.index(step) if step in STEPS else 0
         done = sum(STEPS[name][0] for name in names[:before])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import re
 import shlex
 import sys
 import warnings
@@ -24,6 +25,7 @@ from rankdrift.core.words import printable
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+_PLAIN_WORD = re.compile(r"[\w@%+=:,./-]+")  # what no shell minds
 # What to write where the terminal's encoding lacks a character we use.
 _PLAIN = {"–": "-", "—": "-", "±": "+/-", "…": "...", "─": "-", "━": "-"}
 
@@ -123,7 +125,7 @@ def _noting(screen: Screen) -> Iterator[None]:
 
 def join(command: Iterable[str]) -> str:
     """A command as one would type it."""
-    return shlex.join(command)
+    return " ".join(word if _PLAIN_WORD.fullmatch(word) else shlex.quote(word) for word in command)
 
 
 def write(stream: IO[str], text: str) -> None:

@@ -39,6 +39,8 @@ class Dialect:
     epoch_instant: str  # seconds since 1970, as an instant
     seconds: str  # seconds since 1970 of an instant, whole
     clock: str  # the same of a timestamp without zone, read as UTC
+    day_number: str  # days from Monday, 1 January 1900, to day {0}
+    days_before: str  # the day that is {1} days before day {0}
     # lists
     explode: str  # FROM {source}, a row per element of {list}: rd_doc, and rd_place from 1
     text_list: str  # a list, its elements as text
@@ -105,6 +107,8 @@ DUCKDB = Dialect(
     epoch_instant="to_timestamp({})",
     seconds="CAST(floor(epoch({})) AS BIGINT)",
     clock="CAST(floor(epoch({})) AS BIGINT)",
+    day_number="date_diff('day', DATE '1900-01-01', {})",
+    days_before="({0} - CAST({1} AS INTEGER))",
     explode=(
         "(SELECT *, unnest({list}) AS rd_doc, generate_subscripts({list}, 1) AS rd_place"
         " FROM {source}) AS rd_source"
@@ -153,6 +157,8 @@ SPARK = Dialect(
     epoch_instant="timestamp_seconds({})",
     seconds="unix_seconds({})",
     clock="unix_seconds(CAST(concat(date_format({}, 'yyyy-MM-dd HH:mm:ss'), 'Z') AS TIMESTAMP))",
+    day_number="datediff({}, DATE '1900-01-01')",
+    days_before="date_sub({0}, CAST({1} AS INT))",
     explode=(
         "(SELECT *, rd_index + 1 AS rd_place FROM {source}"
         " LATERAL VIEW posexplode({list}) rd_list AS rd_index, rd_doc) AS rd_source"
@@ -195,6 +201,8 @@ BIGQUERY = Dialect(
     epoch_instant="TIMESTAMP_MICROS(CAST(1000000 * {} AS INT64))",
     seconds="UNIX_SECONDS({})",
     clock="UNIX_SECONDS(TIMESTAMP({}, 'UTC'))",
+    day_number="DATE_DIFF({}, DATE '1900-01-01', DAY)",
+    days_before="DATE_SUB({0}, INTERVAL {1} DAY)",
     explode=(
         "(SELECT rd_row.*, rd_doc, rd_index + 1 AS rd_place"
         " FROM {source} AS rd_row, UNNEST({list}) AS rd_doc WITH OFFSET AS rd_index) AS rd_source"
@@ -236,6 +244,8 @@ SNOWFLAKE = Dialect(
     epoch_instant="TO_TIMESTAMP_TZ({})",
     seconds="DATE_PART(EPOCH_SECOND, {})",
     clock="DATE_PART(EPOCH_SECOND, {})",
+    day_number="DATEDIFF(day, DATE '1900-01-01', {})",
+    days_before="DATEADD(day, -({1}), {0})",
     explode=(
         "(SELECT rd_row.*, CAST(rd_list.value AS VARCHAR) AS rd_doc, rd_list.index + 1 AS rd_place"
         " FROM {source} AS rd_row, LATERAL FLATTEN(INPUT => {list}) AS rd_list) AS rd_source"
@@ -274,6 +284,8 @@ TRINO = Dialect(
     epoch_instant="from_unixtime({})",
     seconds="CAST(floor(to_unixtime({})) AS BIGINT)",
     clock="CAST(floor(to_unixtime(with_timezone({}, 'UTC'))) AS BIGINT)",
+    day_number="date_diff('day', DATE '1900-01-01', {})",
+    days_before="date_add('day', -({1}), {0})",
     explode=(
         "(SELECT rd_row.*, rd_list.rd_doc, rd_list.rd_place FROM {source} AS rd_row"
         " CROSS JOIN UNNEST({list}) WITH ORDINALITY AS rd_list (rd_doc, rd_place)) AS rd_source"

@@ -17,7 +17,7 @@ MOVED = {
     "errors": "core.errors",
     "files": "core.files",
     "funnel": "counts.funnel",
-    "inspection": "harvesting.inspection",
+    "inspection": "diagnosis.inspection",
     "interventions": "methods.interventions",
     "matrix": "ranking.matrix",
     "matrix_reading": "ranking.matrix_reading",

@@ -64,9 +64,9 @@ def margin(error: float) -> str:
     return f"±{error:.0%}" if error < 1 else "over ±100%"
 
 
-def many(number: int, thing: str) -> str:
-    """1 day, 2 days."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+def many(number: int, thing: str, things: str = "") -> str:
+    """1 day, 2 days; 1 query, 2 queries where the plural is given."""
+    return f"{number:,} {thing if number == 1 else things or f'{thing}s'}"
 
 
 def segment_words(segment: Segment) -> str:

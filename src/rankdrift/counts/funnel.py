@@ -16,6 +16,7 @@ REASONS: dict[str, str] = {
     "other_event": "events that are neither a result shown nor a click",
     "click_event": "click events, joined to the result that was shown",
     "where": "left out by the row condition",
+    "randomised": "in random order, kept apart",
     "duplicate": "the same row logged twice",
     "no_rank": "rank missing",
     "bad_rank": "rank not a whole number",

@@ -136,6 +136,11 @@ def plain_numbers(test: ScoreTest) -> dict[str, object]:
     }
 
 
+def _give_or_take(noise: float) -> str:
+    reach = float(np.expm1(2 * noise))
+    return f"give or take {reach:.0%}" if reach < 1 else "but it may be more than twofold off"
+
+
 def corrected(found: Correction, how: str, **told: str) -> Finding:
     """What a correction of the curve says of the plain one, in words; that it is too steep is what
     docs that are higher when they are better make of it.
@@ -154,7 +159,7 @@ def corrected(found: Correction, how: str, **told: str) -> Finding:
     chance = f"p = {p_value:.2g}"
     return Finding(
         None,
-        f"{how}, the curve changes by {size:.1%} ({chance}), give or take {2 * found.noise:.0%}.",
+        f"{how}, the curve changes by {size:.1%} ({chance}), {_give_or_take(found.noise)}.",
         alarm=f"{how}, the curve changes by {size:.0%} ({chance}): the plain one is too steep, "
         "because docs moved when their relevance did.",
         evidence=Evidence(

@@ -119,6 +119,10 @@ class Assumption:
         What to do where the data do not allow it.
     weight
         How much of the chance of a false alarm it is given, beside the others.
+    role
+        The column of the log that it needs, if any.
+    more
+        What to do instead where that column is there, and it still cannot be told.
     """
 
     name: str
@@ -129,6 +133,8 @@ class Assumption:
     worst: Verdict = Verdict.SERIOUS
     wanted: str = ""
     weight: float = 1.0
+    role: str = ""
+    more: str = "Add days."
 
 
 ASSUMPTIONS: Registry[Assumption] = Registry("check")

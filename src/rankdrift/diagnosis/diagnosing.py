@@ -23,6 +23,9 @@ from rankdrift.log.log import Log
 if TYPE_CHECKING:
     from rankdrift.charts.style import Figure
 
+ADD = "Add days"  # as advice begins where there are too few clicks
+CLICKS_A_QUERY = 400  # from which on more of the same query tell little
+
 
 @dataclass(frozen=True)
 class Check:
@@ -76,8 +79,11 @@ class Diagnosis:
     def unseen(self) -> tuple[str, ...]:
         """What could not be told, and what to do to know, the cheapest first; a sentence each."""
         verdicts = {check.name: check.verdict for check in self.checks}
-        thin = [check.name for check in self.checks if "p_value" in check.numbers]
-        return tuple(danger.told(thin) for danger in unseen(verdicts))
+        instead = {}
+        for check in self.checks:
+            if "p_value" in check.numbers or check.numbers.get("logged"):
+                instead[check.name] = check.advice or "Add days."
+        return tuple(danger.told(instead) for danger in unseen(verdicts))
 
     def plot(self, check: str | None = None) -> "Figure":
         """Draw the checks at their p-values, or what one of them found rank by rank.
@@ -195,7 +201,22 @@ def diagnose(
     asked = [assumption for assumption in ASSUMPTIONS if assumption.asked_of(counts)]
     for assumption in asked:
         data.found[assumption.name] = _made(assumption, data)
-    return Diagnosis(tuple(_judged(asked, list(data.found.values()))))
+    more = _more(data.pooled)
+    return Diagnosis(
+        tuple(
+            replace(check, advice=check.advice.replace(ADD, more))
+            for check in _judged(asked, list(data.found.values()))
+        )
+    )
+
+
+def _more(counts: Counts) -> str:
+    """What there should be more of: days or, where there are clicks enough, but of a few queries,
+    queries. A bucket that has any then has about one."""
+    used = len({*counts.pairs.bucket.tolist(), *counts.rank_pairs.bucket.tolist()})
+    if 2 * used > counts.buckets or counts.n_clicks < CLICKS_A_QUERY * used:
+        return ADD
+    return f"Log more queries (all {counts.n_clicks:,} clicks are of about {used})"
 
 
 def _made(assumption: Assumption, data: Data) -> Finding:
@@ -203,7 +224,10 @@ def _made(assumption: Assumption, data: Data) -> Finding:
         return assumption.check(data)
     except RankdriftError as error:
         words = f"Could not be told: {error}"
-        return Finding(Verdict.CANNOT_TELL, words, wanted=assumption.wanted)
+        logged = bool(data.counts.options.get(assumption.role))
+        wanted = assumption.more if logged else assumption.wanted
+        numbers = {"logged": True} if logged else {}
+        return Finding(Verdict.CANNOT_TELL, words, wanted=wanted, numbers=numbers)
 
 
 def _judged(assumptions: list[Assumption], findings: list[Finding]) -> Iterator[Check]:

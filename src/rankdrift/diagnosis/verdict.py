@@ -5,7 +5,7 @@ nothing was found is not enough for *good*: each of the dangers below must have 
 enough data to see a bias of 10%. What no check could see, nobody has seen.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -37,18 +37,25 @@ class Danger:
     ways_out: tuple[str, ...]
     signs: tuple[str, ...] = ()
 
-    def told(self, thin: Collection[str]) -> str:
+    def told(self, instead: Mapping[str, str]) -> str:
         """A sentence on what could not be told, and what to do to know.
 
         Parameters
         ----------
-        thin
-            Names of checks that were made, on too few clicks.
+        instead
+            What to do for checks that have what they need but not enough of it, by their names.
         """
         needed = zip_longest(self.checks, self.ways_out)
-        ways = ["add days" if name in thin else way for name, way in needed]
-        todo = "; or ".join(dict.fromkeys(sorted(ways, key=lambda way: way != "add days")))
+        short = {name: _clause(advice) for name, advice in instead.items()}
+        ways = [(name not in short, short.get(name or "", way)) for name, way in needed]
+        todo = "; or ".join(dict.fromkeys(way for _, way in sorted(ways, key=lambda way: way[0])))
         return f"Whether {self.words} cannot be told from this log. To know: {todo}."
+
+
+def _clause(advice: str) -> str:
+    """The first thing that advice says, as a sentence goes on."""
+    first = advice.split(":")[0].split(". ")[0].removesuffix(".")
+    return first[:1].lower() + first[1:]
 
 
 RANDOMISE = "swap two results, or shuffle the top ones, in 1% of searches (rankdrift compare)"

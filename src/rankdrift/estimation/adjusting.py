@@ -28,6 +28,7 @@ from rankdrift.core.errors import NotIdentified
 from rankdrift.core.rank_blocks import HALF_OCTAVES
 from rankdrift.core.registry import Registry
 from rankdrift.core.types import Floats, Ranks
+from rankdrift.core.words import many
 from rankdrift.counts.counts import UNIT, Counts
 from rankdrift.estimation.comparisons import (
     LATE,
@@ -202,11 +203,16 @@ def _error(by_bucket: Floats) -> float:
 
 
 def _lacking(counts: Counts, column: str, clicks: float) -> str:
-    why = f"only {clicks:,.0f} clicks bear on it" if clicks else "the counts do not have it"
+    said = f"The curve cannot be adjusted by {column}:"
+    if clicks:
+        return f"{said} only {many(round(clicks), 'click')} bear on it. Harvest more days at once."
+    if counts.options.get(column):
+        same = "at two ranks by two rankers" if column == "ranker" else "with two known scores"
+        return f"{said} no clicked pair was shown {same}. Harvest several days at once."
     days = " and several days at once" if column == "ranker" else ""
     return (
-        f"The curve cannot be adjusted by {column}: {why}. Harvest a log with a {column} column"
-        f"{days} (--{column} NAME)."
+        f"{said} the counts do not have it. Harvest a log with a {column} column{days} "
+        f"(--{column} NAME)."
     )
 
 

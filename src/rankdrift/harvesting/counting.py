@@ -79,7 +79,15 @@ def harvest(
     """
     sizes = Sizes(buckets, max_shown)
     warn_of_oddities(log)
-    return count(log, sizes, progress)
+    counts = count(log, sizes, progress)
+    if log.rules.randomised_apart and not counts.funnel.dropped["randomised"].rows:
+        warnings.warn(
+            f"No row was kept apart: the column {log.roles.randomised!r} never says yes (true, 1) "
+            "of a row. Name another with --randomised.",
+            Remark,
+            stacklevel=2,
+        )
+    return counts
 
 
 def count(log: Log, sizes: Sizes, progress: Progress | None = None) -> Counts:
@@ -125,9 +133,10 @@ def warn_of_oddities(log: Log) -> None:
 
 
 def days_of(log: Log, planner: Planner) -> Days:
-    """The days of a log that has a column for them."""
+    """The days of a log that has a column for them; or its windows of several days."""
     assert log.roles.day
-    return log.engine.days(planner.day_sql(), log.engine.columns[log.roles.day])
+    column = log.engine.columns[log.roles.day]
+    return log.engine.days(planner.day_sql(), column, planner.rules.window)
 
 
 def _days_apart(log: Log, planner: Planner) -> Days | None:

@@ -217,12 +217,21 @@ def _used(p: Planner, buckets: int, rated: bool) -> str:
     fields = [*p.segments, f"{bucket_sql(p, buckets)} AS bucket", *of_pairs]
     if p.roles.day:
         fields += [f"{bucket_sql(p, QUERY_BUCKETS)} AS query_bucket"]
-        fields += ["mod(CAST(extract(day FROM day) AS BIGINT), 2) AS parity"]
+        fields += [f"{_parity(p)} AS parity"]
     return (
         f"SELECT {', '.join(fields)}\n"
         f"FROM {of_part(p, PAIRS)} JOIN {of_part(p, KNOWN)} ON {same_pair(p, PAIRS, KNOWN)}\n"
         f"WHERE {PAIRS}.c > 0 AND {PAIRS}.lowest < {PAIRS}.highest"
     )
+
+
+def _parity(p: Planner) -> str:
+    """Which of two kinds of days: one and the next are of different kinds, but for some at the end
+    of a month."""
+    number = "CAST(extract(day FROM day) AS BIGINT)"
+    if p.rules.window > 1:
+        number = f"CAST({p.dialect.day_number.format('day')} / {p.rules.window} AS BIGINT)"
+    return f"mod({number}, 2)"
 
 
 def _listed(p: Planner, max_shown: int) -> str:

@@ -134,7 +134,7 @@ def _roles(options: Options) -> tuple[Layout, Roles]:
     missing = [role for role in layout.needed if role not in named]
     if missing:
         raise MissingColumns(
-            f"A {layout.name} log needs columns for {', '.join(layout.needed)}; missing: "
+            f"A log of layout {layout.name} needs columns for {', '.join(layout.needed)}; missing: "
             f"{', '.join(missing)}. Name them with {' '.join(f'--{m} NAME' for m in missing)}, or "
             "give a sample of the log to take the names from."
         )

@@ -136,6 +136,7 @@ def _refuse_unfit(role: str, column: Column, layout: Layout, at_least: bool) -> 
         "outcome": "a list of docs" if layout.row_is_search
         else "a number, which outcome_at_least asks for" if at_least
         else "a flag, a number or a time",
+        "randomised": "a flag",
     }.get(role, "one value")  # fmt: skip
     raise BadOption(
         f"{column.name!r} cannot be the {role} of a log of layout {layout.name}: it is of kind "
@@ -159,6 +160,6 @@ def _explain_missing(missing: list[str], columns: Mapping[str, Column], layout: 
         each.append(f"no column for {role!r} (tried {', '.join(SYNONYMS[role][:6])}, …).{hint}")
     flags = " ".join(f"--{role} NAME" for role in missing)
     return (
-        f"Could not find the columns of a {layout.name} log: {' '.join(each)} "
+        f"Could not find the columns of a log of layout {layout.name}: {' '.join(each)} "
         f"The columns are {listed(columns)}. Name them with {flags}."
     )

@@ -65,6 +65,7 @@ class Roles:
     ranker: str | None = None
     user: str | None = None
     outcome: str | None = None
+    randomised: str | None = None
 
     @classmethod
     def of(cls, names: Mapping[str, str | Sequence[str]]) -> "Roles":
@@ -89,8 +90,8 @@ class Roles:
 
 SEVERAL = ("query", "same", "segment")
 """Roles that several columns may play together."""
-EXTRAS = ("score", "ranker", "user", "outcome")
-"""Roles that no count of pairs needs: they are for the checks of assumptions."""
+EXTRAS = ("score", "ranker", "user", "outcome", "randomised")
+"""Roles that no count of pairs needs: they are for checks of assumptions, and for experiments."""
 
 # Names seen in the wild, best first. Compared without case, spaces, dashes and underscores.
 SYNONYMS: dict[str, tuple[str, ...]] = {
@@ -98,11 +99,13 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         "user_query", "query", "keywords", "query_text", "search_query", "search_term",
         "search_terms", "keyword", "term", "q", "search_string", "search_text", "query_string",
         "normalized_query", "search_phrase", "event_attributes.query", "query_id", "qid",
+        "destination", "destination_id", "srch_destination_id",
     ),
     "doc": (
         "doc", "doc_id", "document", "document_id", "item", "item_id", "product", "product_id",
         "listing", "listing_id", "sku", "asin", "url", "url_id", "article_id", "object_id", "pid",
-        "docid", "itemid", "event_attributes.object.object_id",
+        "docid", "itemid", "event_attributes.object.object_id", "hotel_id", "property_id",
+        "prop_id",
     ),
     "rank": (
         "rank", "position", "pos", "ranking", "displayed_rank", "display_rank", "item_rank",
@@ -111,7 +114,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     ),
     "click": (
         "click", "clicked", "is_click", "is_clicked", "clicks", "has_click", "n_clicks",
-        "num_clicks", "click_count", "was_clicked", "clicked_at", "click_flag",
+        "num_clicks", "click_count", "was_clicked", "clicked_at", "click_flag", "click_bool",
     ),
     "shown": (
         "shown", "shown_docs", "results", "result_ids", "docs", "doc_ids", "items", "item_ids",
@@ -124,11 +127,13 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "event": ("event", "event_type", "event_name", "action", "action_name", "action_type"),
     "day": (
         "day", "date", "event_date", "dt", "ds", "search_date", "log_date", "timestamp", "ts",
-        "event_time", "event_timestamp", "datetime", "time", "search_time", "created_at",
+        "event_time", "event_timestamp", "datetime", "time", "search_time",
+        "created_at",
     ),
     "search": (
         "search", "search_id", "search_uuid", "request_id", "serp_id", "impression_id",
-        "page_view_id", "search_request_id", "request", "query_response_id",
+        "page_view_id", "search_request_id", "request", "query_response_id", "srch_id",
+        "session", "session_id",  # of several searches, if there is nothing better
     ),
     "page": ("page", "page_number", "page_no", "page_num", "page_index", "results_page"),
     "score": (
@@ -145,6 +150,10 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "outcome": (
         "outcome", "purchase", "purchased", "is_purchase", "is_purchased", "converted",
         "conversion", "is_conversion", "bought", "ordered", "add_to_cart", "added_to_cart",
+    ),
+    "randomised": (
+        "randomised", "randomized", "is_random", "is_randomised", "is_randomized", "random",
+        "random_bool", "random_order",
     ),
 }  # fmt: skip
 

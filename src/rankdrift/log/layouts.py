@@ -107,6 +107,8 @@ class Layout:
             return numbers
         if role == "outcome":
             return (*numbers, "bool", *TIME_KINDS)
+        if role == "randomised":
+            return ("bool", "int", "text", "json")
         return tuple(kind for kind in KINDS if kind not in NESTED_KINDS)
 
     # -- SQL -----------------------------------------------------------------------------------

@@ -79,7 +79,8 @@ class Log:
     @property
     def days(self) -> str:
         """What a day is here, in words."""
-        return _days(self.planner())
+        words, window = _days(self.planner()), self.rules.window
+        return f"{words}; pairs are compared within {window} days" if window > 1 else words
 
 
 def _listed(names: str | list[str]) -> str:
@@ -92,8 +93,14 @@ def describe(planner: Planner) -> dict[str, Any]:
         name: list(value) if isinstance(value, tuple) else value
         for name, value in asdict(planner.rules).items()
     }
-    if rules["outcome_at_least"] is None:  # as in counts from before there was such a rule
+    # As in counts from before there were such rules.
+    if rules["outcome_at_least"] is None:
         del rules["outcome_at_least"]
+    rules["window"] = f"{planner.rules.window}d"
+    if planner.rules.window == 1:
+        del rules["window"]
+    if not planner.rules.randomised_apart:
+        del rules["randomised_apart"]
     for layout in LAYOUTS:
         for name in set(layout.own_rules) - set(planner.layout.own_rules):
             del rules[name]
@@ -133,6 +140,7 @@ def read_log(
     ranker: str | None = None,
     user: str | None = None,
     outcome: str | None = None,
+    randomised: str | None = None,
     layout: str | None = None,
     where: str | None = None,
     max_rank: int | None = None,
@@ -144,6 +152,8 @@ def read_log(
     click_events: Names = None,
     dedupe: bool | None = None,
     outcome_at_least: float | None = None,
+    window: str | None = None,
+    randomised_apart: bool | None = None,
     format: str | None = None,
     table: str | None = None,
     config: str | PathLike[str] | None = None,
@@ -199,6 +209,9 @@ def read_log(
         each doc shown); the version of the ranker, or the arm of an A/B test; who searched; what
         came after the click, such as a purchase: a flag, a number above 0, a time (of a row per
         search a list of the docs that had it, of a row per event a column of the clicks).
+    randomised
+        The column that says of which rows the order was drawn at random: true, 1 or yes. `compare`
+        takes them as an experiment.
     layout
         "long" (a row per result shown), "list" (a row per search) or "events" (a row per event:
         results shown, and clicks, joined to them by `search` and `doc`). By default, or with
@@ -224,6 +237,12 @@ def read_log(
         Keep one of the rows that have search, pair and rank in common (False); needs `search`.
     outcome_at_least
         From which number on `outcome` is one, such as 30 where it is the seconds of dwell.
+    window
+        Compare a pair's appearances within so many days instead of one, such as "7d": weeks from
+        Monday to Sunday. `day=""` compares them over the whole log.
+    randomised_apart
+        Leave the `randomised` rows out of what is counted (False), so that the curve and the
+        experiment rest on different clicks.
     format
         "parquet", "csv", "json" or "duckdb", where names of files do not tell.
     table
@@ -275,6 +294,7 @@ def read_log(
         ranker=ranker,
         user=user,
         outcome=outcome,
+        randomised=randomised,
         layout=layout,
         where=where,
         max_rank=max_rank,
@@ -286,6 +306,8 @@ def read_log(
         click_events=click_events,
         dedupe=dedupe,
         outcome_at_least=outcome_at_least,
+        window=window,
+        randomised_apart=randomised_apart,
         format=format,
         table=table,
         config=config,

@@ -2,6 +2,7 @@
 what they come to. `read_log`, `warehouse_sql` and the command line all go by this list."""
 
 import math
+import re
 import tomllib
 import zoneinfo
 from collections.abc import Mapping, Sequence
@@ -39,6 +40,8 @@ class Rules:
     click_events: tuple[str, ...] = ("click",)
     dedupe: bool = False
     outcome_at_least: float | None = None
+    window: int = 1  # days
+    randomised_apart: bool = False
 
 
 def _takes(takes: Takes) -> dict[str, Takes]:
@@ -71,6 +74,7 @@ class Options:
     ranker: str | None = field(default=None, metadata=_takes("column"))
     user: str | None = field(default=None, metadata=_takes("column"))
     outcome: str | None = field(default=None, metadata=_takes("column"))
+    randomised: str | None = field(default=None, metadata=_takes("column"))
     layout: str | None = field(default=None, metadata=_takes("text"))
     where: str | None = field(default=None, metadata=_takes("text"))
     max_rank: int | None = field(default=None, metadata=_takes("whole"))
@@ -82,6 +86,8 @@ class Options:
     click_events: Names = field(default=None, metadata=_takes("event names"))
     dedupe: bool | None = field(default=None, metadata=_takes("flag"))
     outcome_at_least: float | None = field(default=None, metadata=_takes("number"))
+    window: str | None = field(default=None, metadata=_takes("text"))
+    randomised_apart: bool | None = field(default=None, metadata=_takes("flag"))
     format: str | None = field(default=None, metadata=_takes("text"))
     table: str | None = field(default=None, metadata=_takes("text"))
     config: str | PathLike[str] | None = field(default=None, metadata=_takes("path"))
@@ -125,6 +131,8 @@ class Options:
                 chosen[name] = (names,) if isinstance(names, str) else names
             elif TAKES[name] == "number":
                 chosen[name] = float(chosen[name])
+        if "window" in chosen:
+            chosen["window"] = _window(chosen["window"])
         rules = Rules(**chosen)
         _check_rules(rules, roles)
         return rules
@@ -169,6 +177,17 @@ def _names(value: Any, name: str) -> str | tuple[str, ...] | None:
     raise BadOption(f"{name} takes {what}, not {value!r}.")
 
 
+def _window(text: str) -> int:
+    """How many days "7d" is."""
+    found = re.fullmatch(r"([1-9][0-9]{0,3}) ?d(ays?)?", text.strip().lower())
+    if not found:
+        raise BadOption(
+            f"window must be a number of days such as 7d, not {text!r}. For the whole log leave it "
+            'out and say that there is no day: --day "".'
+        )
+    return int(found[1])
+
+
 def _check_rules(rules: Rules, roles: Roles) -> None:
     for name, least in (("max_rank", 2), ("first_rank", 0), ("first_page", 0)):
         _check_whole(name, getattr(rules, name), least)
@@ -183,8 +202,14 @@ def _check_rules(rules: Rules, roles: Roles) -> None:
             f"No time zone {rules.time_zone!r}.{did_you_mean(rules.time_zone, known)} "
             "Write it as Europe/Berlin or UTC."
         )
-    if not isinstance(rules.dedupe, bool):
-        raise BadOption(f"dedupe must be true or false, not {rules.dedupe!r}.")
+    for name in ("dedupe", "randomised_apart"):
+        if not isinstance(getattr(rules, name), bool):
+            raise BadOption(f"{name} must be true or false, not {getattr(rules, name)!r}.")
+    if rules.randomised_apart and not roles.randomised:
+        raise BadOption(
+            "randomised_apart needs the column that tells which rows are in random order: name it "
+            "with --randomised."
+        )
     if rules.dedupe and not roles.search:
         raise BadOption(
             "dedupe needs the column that tells searches apart (--search): without it, the same "
@@ -193,6 +218,11 @@ def _check_rules(rules: Rules, roles: Roles) -> None:
     if rules.outcome_at_least is not None and not roles.outcome:
         raise BadOption(
             "outcome_at_least needs the column that it is about: name it with --outcome."
+        )
+    if rules.window > 1 and not roles.day:
+        raise BadOption(
+            "window needs the column of the day: name it with --day, or leave out --window to "
+            "compare a pair's appearances over the whole log."
         )
     if rules.where is not None and not rules.where.strip():
         raise BadOption(

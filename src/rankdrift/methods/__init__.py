@@ -11,6 +11,7 @@ _HOME = {
     "adjacent_chain": "intervention_harvesting",
     "all_pairs": "intervention_harvesting",
     "clicked_pairs": "tallies",
+    "combine": "experiments",
     "ctr": "click_rates",
     "em": "em_pairs",
     "experiment": "experiments",

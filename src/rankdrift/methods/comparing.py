@@ -151,13 +151,15 @@ def compare(
         Names, or one: "auto", "direct", "loglog" or any other curve of `estimate` (rankdrift's own
         likelihood); "ratio" (of two ranks at a time, Appendix C); "em" and "em-pairs"; "all-pairs",
         "pivot-one" and "adjacent-chain" (intervention harvesting, down to rank 50 or the log's
-        max_rank); "ctr"; "experiment" and "swaps".
+        max_rank); "ctr"; "experiment" and "swaps"; "combined" (the experiment
+        and the drift of all other rows).
     reference
         The rank whose propensity is 1 in every curve.
     features
         Of "em", which needs it: columns or patterns, such as "f_*".
     randomised
-        The column that tells the rows whose order was drawn at random; "experiment" needs it.
+        The column that tells the rows whose order was drawn at random, if the log does not name it;
+        "experiment" and "combined" need it.
     original
         The column with the rank before a swap; "swaps" needs it.
     bootstrap
@@ -194,6 +196,7 @@ def compare(
     check_level(level)
     chosen = _chosen(methods)
     log = take_log(log)
+    randomised = randomised or log.roles.randomised
     inputs = Inputs(log, reference, features, randomised, original, bootstrap, seed, progress, say)
     _check(chosen, inputs)
     made: dict[str, Estimate] = {}

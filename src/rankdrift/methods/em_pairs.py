@@ -24,6 +24,8 @@ UNDETERMINED = (
     "the likelihood is the same for a range of propensities there: pairs were shown too rarely"
 )
 
+AT_BOUND = "the likelihood is largest at the bound, p = 1: pairs were shown too rarely"
+
 
 def em(pairs: Strata, *, reference: int = 1) -> Propensities:
     """Propensities by EM with a relevance for each pair of query and doc, and no features.
@@ -72,7 +74,10 @@ def em(pairs: Strata, *, reference: int = 1) -> Propensities:
         gaps,
         provenance,
     )
-    known = ~fit.undetermined
+    # Where p stops at 1 for several ranks, it is its bound that holds it there, not the clicks.
+    at_bound = fit.at_one & (data.ranks != reference) & (fit.at_one.sum() > 1)
+    gaps |= dict.fromkeys(data.ranks[at_bound].tolist(), AT_BOUND)
+    known = ~fit.undetermined & ~at_bound
     place_of(reference, data.ranks[known], gaps)
     if known.sum() < 2:
         raise NotIdentified(

@@ -13,6 +13,8 @@ from rankdrift.core.errors import (
     NoUsablePairs,
     did_you_mean,
 )
+from rankdrift.core.types import Floats
+from rankdrift.core.version import __version__
 from rankdrift.core.words import ranges
 from rankdrift.counts.connection import connect
 from rankdrift.counts.counts import BUCKETS
@@ -23,7 +25,13 @@ from rankdrift.log.sql.plan import Planner, Step
 from rankdrift.methods.click_rates import rates
 from rankdrift.methods.making_propensities import About, Evidence, by_jackknife
 from rankdrift.methods.rank_times_stratum import Strata, jackknife_buckets, maximise
-from rankdrift.methods.tallies import Tally, clicks_by_rank, collect, says_yes
+from rankdrift.methods.tallies import (
+    Tally,
+    clicks_by_rank,
+    collect,
+    says_yes,
+    with_randomised,
+)
 from rankdrift.propensities.propensities import Propensities
 
 
@@ -124,6 +132,111 @@ def swaps(
     return by_jackknife(chosen.ranks, fit.log_p, jackknife_buckets(chosen, fit), evidence, about)
 
 
+def combine(drift: Propensities, experiment: Propensities) -> Propensities:
+    """One curve of two that rest on different clicks, each counted by how sure it is.
+
+    Generalised least squares: of all means of the two log curves, the one with the smallest error,
+    rank by rank and with how errors of ranks go together. The weights come from the covariances,
+    and these from a number of buckets: so they are drawn towards plainer ones, and the errors are
+    those of the mean with these weights, and a little more for what the weights are off.
+
+    Parameters
+    ----------
+    drift
+        From `estimate`, of a log without the rows of the experiment (`randomised_apart`).
+    experiment
+        From `experiment` or `swaps`, with the same reference.
+
+    Returns
+    -------
+    Propensities
+        At the ranks that both have.
+
+    Raises
+    ------
+    BadOption
+        If the references differ, or one has no errors.
+    NotIdentified
+        If there is no rank but the reference that both have.
+    """
+    if drift.reference != experiment.reference:
+        raise BadOption(
+            f"One curve is relative to rank {drift.reference}, the other to rank "
+            f"{experiment.reference}. Estimate both with one reference."
+        )
+    for curve in (drift, experiment):
+        if curve.errors in ("none", "pointwise"):
+            raise BadOption(
+                f"How errors of ranks go together is not known of one curve ({curve.method}), so "
+                "it cannot be weighed. Use curves as estimated, or saved as .json or .parquet."
+            )
+    ranks, here, there = np.intersect1d(drift.ranks, experiment.ranks, return_indices=True)
+    if len(ranks) < 2:
+        raise NotIdentified(
+            f"The curves share rank {drift.reference} alone: one has ranks "
+            f"{ranges(drift.ranks.tolist())}, the other {ranges(experiment.ranks.tolist())}."
+        )
+    weight = weights(drift, experiment)
+    first, second = drift.log_p[here], experiment.log_p[there]
+    rest = np.eye(len(ranks)) - weight
+    # After Meier (Biometrics, 1953), for as many numbers as there are ranks.
+    share = np.clip(np.diag(weight), 0.0, 1.0)
+    unsure = 2 * share * (1 - share) * (1 / drift.df + 1 / experiment.df)
+    more = np.sqrt(1 + (len(ranks) - 1) * unsure)[:, None]
+    only = np.setxor1d(drift.ranks, experiment.ranks).tolist()
+    gaps = {**drift.gaps, **experiment.gaps, **dict.fromkeys(only, "only one of the two has it")}
+    return Propensities(
+        ranks=ranks,
+        log_p=first + weight @ (second - first),
+        deviations=more
+        * np.concatenate(
+            [rest @ drift.deviations[here], weight @ experiment.deviations[there]], axis=1
+        ),
+        pairs=drift.pairs[here] + experiment.pairs[there],
+        clicks=drift.clicks[here] + experiment.clicks[there],
+        supported=drift.supported[here] | experiment.supported[there],
+        reference=drift.reference,
+        method=f"{drift.method} and {experiment.method}, each by how sure it is",
+        errors="buckets",
+        df=min(drift.df, experiment.df),
+        gaps={rank: why for rank, why in gaps.items() if rank not in ranks},
+        provenance={"version": __version__, "combined": [drift.method, experiment.method]},
+    )
+
+
+def weights(drift: Propensities, experiment: Propensities) -> Floats:
+    """(R, R): how much of what the second curve is above the first `combine` adds to the first, at
+    the ranks that both have."""
+    _, here, there = np.intersect1d(drift.ranks, experiment.ranks, return_indices=True)
+    first, second = (
+        _plainer(curve.deviations[place], curve.df)
+        for curve, place in ((drift, here), (experiment, there))
+    )
+    # The reference has no error in either.
+    return first @ np.linalg.pinv(first + second, rcond=1e-9, hermitian=True)
+
+
+def _plainer(deviations: Floats, df: float) -> Floats:
+    """The covariance (R, R), drawn towards one whose ranks all have the same in common: the more so
+    the fewer buckets there are for the number of ranks."""
+    raw = deviations @ deviations.T
+    known = np.diag(raw) > 0
+    many = int(known.sum())
+    if many < 2:
+        return np.asarray(raw)
+    block = np.ix_(known, known)
+    inside = raw[block]
+    variance = np.diag(inside)
+    common = (inside.sum() - variance.sum()) / (many * (many - 1))
+    common = float(np.clip(common, 0.0, variance.min()))
+    plain = np.full((many, many), common)
+    np.fill_diagonal(plain, variance)
+    share = many / (many + df) if np.isfinite(df) else 0.0
+    found = raw.copy()
+    found[block] = (1 - share) * inside + share * plain
+    return np.asarray(found)
+
+
 def _swapped(
     log: Log,
     original: str,
@@ -133,6 +246,7 @@ def _swapped(
     progress: Progress | None,
 ) -> Strata:
     """A stratum for each original rank, cells by the rank shown."""
+    log = with_randomised(log)
     planner = log.planner()
     if original not in log.engine.columns:
         raise MissingColumns(

@@ -115,7 +115,15 @@ def find_interventions(
             "traffic from another ranker, leave columns out of --query and --same, or use a "
             "larger max_rank."
         )
-    return Interventions(clicks, pairs, shown, clicked, unclicked)
+    deepest = int(np.flatnonzero(shown.any(axis=0)).max()) + 1  # a log may end before max_rank
+    inside = np.s_[:, :deepest]
+    return Interventions(
+        clicks[:, :deepest, :deepest],
+        pairs[:, :deepest, :deepest],
+        shown[inside],
+        clicked[inside],
+        unclicked,
+    )
 
 
 def _steps(p: Planner, max_rank: int, unclicked: bool, buckets: int) -> list[Step]:

@@ -74,7 +74,9 @@ def tally(
         return clicks_by_rank(p, buckets, keep)
 
     carry = {"rd_randomised": says_yes(log, randomised)} if randomised else {}
-    found = collect(log, steps, carry=carry, progress=progress)
+    found = collect(
+        with_randomised(log) if randomised else log, steps, carry=carry, progress=progress
+    )
     size = int(found["rank"].max(initial=0))
     impressions, clicks = (np.zeros((buckets, size), np.int64) for _ in range(2))
     place = (found["bucket"].astype(int), found["rank"].astype(int) - 1)
@@ -215,7 +217,7 @@ def says_yes(log: Log, column: str) -> str:
         )
     planner = log.planner()
     sql, kind = planner.column(column)
-    value, bad = values.click(sql, kind, planner.dialect)
+    _, bad = values.click(sql, kind, planner.dialect)
     if bad != "FALSE":
         shown = planner.dialect.text.format(sql)
         odd = log.engine.query(
@@ -228,4 +230,9 @@ def says_yes(log: Log, column: str) -> str:
                 f"The column {column!r} must say yes or no of every row (true, 1 or yes), but it "
                 f"says {said}. Make a column of that, or read only the randomised rows (--where)."
             )
-    return f"coalesce(({value}) > 0, FALSE)"
+    return values.says_yes(sql, kind, planner.dialect)
+
+
+def with_randomised(log: Log) -> Log:
+    """The log with its randomised rows, if they were to be kept apart."""
+    return replace(log, rules=replace(log.rules, randomised_apart=False))

@@ -18,6 +18,8 @@ def check(data: Data) -> Finding:
     """Pairs that moved up against those that moved down."""
     both, part = data.pooled.drifting((*UP, *DOWN)), data.pooled.drifting(UP)
     if not len(part.pairs) or len(part.pairs) == len(both.pairs):
+        if data.counts.options.get("time"):
+            raise NotIdentified("hardly any pair was shown at two times that are known.")
         raise NotIdentified("the counts do not tell when pairs were shown.")
     rises = "Relevance seems to rise between appearances"
     falls = "Relevance seems to fall between appearances"
@@ -42,5 +44,6 @@ ASSUMPTIONS.register(
         check,
         worst=Verdict.GOOD,
         wanted=WANTED,
+        role="time",
     )
 )

@@ -25,10 +25,14 @@ def check(data: Data) -> Finding:
         )
     deepest = int(data.fitted.likelihood.ranks[-1])
     first, second = (_name(block, deepest) for block in between)
+    pairs = f"are ranks {first} against {second}"
+    former = "the former"
+    if first == second:
+        pairs, former = f"is the higher of two ranks within {first}", "it"
     chance = f"p = {numbers['p_value']:.2g}"
     where = (
-        f"; furthest off are ranks {first} against {second}: {numbers['observed']:.1%} of clicks "
-        f"on the former, {numbers['expected']:.1%} expected."
+        f"; furthest off {pairs}: {numbers['observed']:.1%} of clicks on {former}, "
+        f"{numbers['expected']:.1%} expected."
     )
     return Finding(
         None,

@@ -42,5 +42,6 @@ ASSUMPTIONS.register(
         "the time of day of each row",
         check,
         wanted=WANTED,
+        role="time",
     )
 )

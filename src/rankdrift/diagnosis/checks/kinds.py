@@ -14,7 +14,7 @@ from rankdrift.diagnosis.assumption import (
 )
 from rankdrift.diagnosis.together import WEIGHT, together
 
-WANTED = "Count several days in one harvest, and log what came of clicks (--outcome)."
+WANTED = "It takes both relevance and outcome: see what they need."
 
 
 def check(data: Data) -> Finding:

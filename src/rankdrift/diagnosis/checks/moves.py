@@ -14,7 +14,7 @@ from rankdrift.diagnosis.assumption import (
 )
 from rankdrift.diagnosis.together import WEIGHT, together
 
-WANTED = "Log the score (--score), what came of clicks, and who searched."
+WANTED = "It takes two of score, rankers, outcome, users and gaps: see what they need."
 
 
 def check(data: Data) -> Finding:

@@ -34,5 +34,6 @@ ASSUMPTIONS.register(
         check,
         worst=Verdict.CAUTION,
         wanted=WANTED,
+        role="search",
     )
 )

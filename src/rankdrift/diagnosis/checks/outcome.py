@@ -13,7 +13,12 @@ def check(data: Data) -> Finding:
     """Clicks with the outcome against those without, within a pair's day."""
     rows = split_comparisons(data.pooled, "outcome")
     if not len(rows):
-        raise NotIdentified("the log has no column for what came after a click.")
+        known = data.counts.options.get("outcome")
+        raise NotIdentified(
+            "nothing is known of what came of clicks on pairs that moved."
+            if known
+            else "the log has no column for what came after a click."
+        )
     # If clicks with the outcome are right, all clicks are off by what the others make of them.
     others = float(rows.weight[rows.group == 0].sum()) / rows.clicks
     return compared(
@@ -37,5 +42,6 @@ ASSUMPTIONS.register(
         "a column for what came after the click",
         check,
         wanted=WANTED,
+        role="outcome",
     )
 )

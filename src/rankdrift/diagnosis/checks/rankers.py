@@ -4,6 +4,7 @@ from rankdrift.diagnosis.agreement import corrected
 from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Finding
 from rankdrift.estimation.adjusting import by_ranker
 
+MORE = "Run the A/B test for longer, or with rankers that differ more."
 WANTED = "Log who answered in A/B tests of unlike rankers; use --ranker."
 
 
@@ -13,7 +14,7 @@ def check(data: Data) -> Finding:
         by_ranker(data.pooled, data.fitted, data.options.reference),
         "By the arms of the A/B test of rankers",
         advice="Use the adjusted curve: estimate --adjust ranker.",
-        wanted="Run the A/B test for longer, or with rankers that differ more.",
+        wanted=MORE,
     )
 
 
@@ -24,5 +25,7 @@ ASSUMPTIONS.register(
         "the ranker that answered each search, and several days in one harvest",
         check,
         wanted=WANTED,
+        role="ranker",
+        more=MORE,
     )
 )

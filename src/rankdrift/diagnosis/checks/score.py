@@ -24,5 +24,6 @@ ASSUMPTIONS.register(
         "the score of every result shown",
         check,
         wanted=WANTED,
+        role="score",
     )
 )

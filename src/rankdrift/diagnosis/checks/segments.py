@@ -69,8 +69,14 @@ def _how_far(p: Propensities, spread: float) -> str:
         return "at a typical rank by no more than noise"
     return (
         f"at a typical rank by no more than noise, most at ranks {most.ranks}, where the highest "
-        f"is {most.percent:.1f}% above the lowest"
+        f"is {_above(most.percent)}"
     )
+
+
+def _above(percent: float) -> str:
+    if percent < 100:
+        return f"{percent:.1f}% above the lowest"
+    return f"{1 + percent / 100:.1f} times the lowest, which so few clicks can do by chance"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Is there enough behind every rank?"""
 
 from rankdrift.core.verdicts import Verdict
-from rankdrift.core.words import ranges
+from rankdrift.core.words import many, ranges
 from rankdrift.counts.connection import connection
 from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Finding
 
@@ -20,11 +20,12 @@ def check(data: Data) -> Finding:
         "unconnected": list(linked.alone),
         "blocks": [list(block) for block in linked.blocks],
     }
-    words = f"{terms.size - len(weak)} of {terms.size} ranks are well supported"
+    well = terms.size - len(weak)
+    words = f"{well} of {many(terms.size, 'rank')} {'is' if well == 1 else 'are'} well supported"
     if unclicked:
         words += (
-            f", {len(unclicked):,} of them only by others between the same knots of the curve, for "
-            "they have no click of their own"
+            f", {len(unclicked):,} of them only by neighbours on the curve, having no click of "
+            f"{'its' if len(unclicked) == 1 else 'their'} own"
         )
     if not weak:
         return Finding(Verdict.GOOD, f"{words}.", numbers=numbers)

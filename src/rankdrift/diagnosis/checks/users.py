@@ -13,7 +13,12 @@ def check(data: Data) -> Finding:
     """Contests within one user's searches against those between users."""
     rows = split_comparisons(data.pooled, "user")
     if not len(rows):
-        raise NotIdentified("the log has no column for the user.")
+        known = data.counts.options.get("user")
+        raise NotIdentified(
+            "no clicked pair that moved has users that are known."
+            if known
+            else "the log has no column for the user."
+        )
     return compared(
         score_test(rows, rows.group.astype(float)),
         "Appearances before the same user and before different users",
@@ -33,5 +38,6 @@ ASSUMPTIONS.register(
         "a column for the user",
         check,
         wanted=WANTED,
+        role="user",
     )
 )

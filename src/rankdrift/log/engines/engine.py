@@ -83,8 +83,9 @@ class Engine(Protocol):
         has the name `result`."""
         ...
 
-    def days(self, day_sql: str, column: Column) -> Days:
-        """The days of the log by SQL on its rows, which reads that column."""
+    def days(self, day_sql: str, column: Column, window: int) -> Days:
+        """The days of the log by SQL on its rows, which reads that column; or the windows of so
+        many days, each by its first."""
         ...
 
 

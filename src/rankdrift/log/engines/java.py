@@ -4,6 +4,7 @@ import atexit
 import os
 import shlex
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,29 @@ def java() -> Iterator[None]:
     finally:
         if before is None:
             os.environ.pop("JAVA_HOME", None)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Whatever is started within writes its warnings nowhere; if it does not start, they are told.
+
+    What Spark's Java has to say before it can be told to be quiet goes to the error stream that it
+    is born with, and would stand in the way of what matters.
+    """
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as said:
+        before = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        failed = True
+        try:
+            yield
+            failed = False
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+            if failed:
+                said.seek(0)
+                sys.stderr.write(said.read().decode(errors="replace"))
 
 
 def why_not() -> str:

@@ -21,7 +21,7 @@ from rankdrift.core.dialects import SPARK, Dialect
 from rankdrift.core.errors import BadLog, BadOption, MissingExtra
 from rankdrift.log.columns import Column, ColumnKind
 from rankdrift.log.engines.engine import Day, Progress
-from rankdrift.log.engines.java import java, why_not
+from rankdrift.log.engines.java import java, quiet, why_not
 from rankdrift.log.engines.parquet import check_schemas
 from rankdrift.log.options import Options
 from rankdrift.log.sources import Files, find
@@ -64,6 +64,7 @@ _KINDS: dict[type, ColumnKind] = {
 # that Spark knows how small they are and sends them to the data instead of sorting the data.
 _FIRST = (TALLY, KNOWN, CANDIDATES, TWICE, CELLS, PAIRS, USED)
 _PLAN_LENGTH = 2_000  # characters
+_FEWEST_PARTS = 8
 # A step of the plan after FROM or JOIN, outside of quotes.
 _TABLE = re.compile(
     r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`)|\b(FROM|JOIN)\s+(\w+)\b(?![\w.(])(\s+AS\b)?""",
@@ -225,7 +226,7 @@ class SparkEngine:
 
     # -- by day --------------------------------------------------------------------------------
 
-    def days(self, day_sql: str, column: Column) -> "SparkDays":
+    def days(self, day_sql: str, column: Column, window: int) -> "SparkDays":
         """See `Engine`."""
         with reading():
             file = "concat_ws('|', _metadata.file_path, _metadata.file_size,"
@@ -275,14 +276,26 @@ def _session(master: str | None) -> Any:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.log.level", "ERROR")
     )
     try:
-        with java():
-            return builder.getOrCreate()
+        with java(), quiet():
+            session = builder.getOrCreate()
+            _as_many_parts_as_needed(session)
+            return session
     except PySparkException as error:
         if "JAVA_GATEWAY_EXITED" not in str(error):
             raise
         raise MissingExtra(why_not()) from None
+
+
+def _as_many_parts_as_needed(session: Any) -> None:
+    """Spark cuts everything into 200 parts unless told otherwise, which is for clusters: on one
+    machine most of the time would go into looking after empty ones."""
+    context = session.sparkContext if _is_classic(session) else None
+    name = "spark.sql.shuffle.partitions"
+    if context and context.master.startswith("local") and session.conf.get(name) == "200":
+        session.conf.set(name, max(_FEWEST_PARTS, 4 * context.defaultParallelism))
 
 
 def _is_classic(session: Any) -> bool:

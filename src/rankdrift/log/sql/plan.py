@@ -5,6 +5,7 @@ columns, day, search, rank, click, h the key's hash, pair its number; score, ran
 user) and outcome, where splits are made.
 """
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -119,7 +120,8 @@ class Planner:
     dialect
         Of SQL.
     day
-        None: the whole log. A day: only that day. "": only rows without a readable day.
+        None: the whole log. A day: only that day, or the window that begins on it. "": only rows
+        without a readable day.
     prune
         A plain condition on the source's columns that every row of that day meets.
     carry
@@ -195,18 +197,42 @@ class Planner:
         return self.dialect.quote(*column.path), column.kind
 
     def day_sql(self) -> str:
-        """The day of a row of the source."""
+        """The day of a row of the source; of a longer window, its first."""
         assert self.roles.day
         column = self.columns[self.roles.day]
-        return values.day(column, self.column(column.name)[0], self.rules, self.dialect)
+        day = values.day(column, self.column(column.name)[0], self.rules, self.dialect)
+        return values.window_of(day, self.rules.window, self.dialect)
+
+    def search_sql(self) -> str:
+        """What tells searches of a day, or of a window, apart: their names may begin anew every
+        day."""
+        assert self.roles.search
+        sql, kind = self.column(self.roles.search)
+        search = values.key(sql, kind, self.dialect)
+        if self.rules.window == 1:
+            return search
+        days = self.but(rules=replace(self.rules, window=1)).day_sql()
+        text = values.as_text(search, kind, self.dialect)
+        return f"{text} || ' ' || {self.dialect.text.format(f'({days})')}"
+
+    def _in_window(self, date: str) -> str:
+        """The condition that a date is in the window that begins on the day asked for."""
+        first = datetime.date.fromisoformat(self.day or "")
+        last = first + datetime.timedelta(days=self.rules.window - 1)
+        if first == last:
+            return f"{date} = DATE '{first}'"
+        return f"{date} BETWEEN DATE '{first}' AND DATE '{last}'"
 
     def on_day(self, also: str | None = None) -> str:
         """WHERE clause on the source for the day asked for, and for what `also` says."""
         conditions = [c for c in (self.prune, also) if c]
         if self.day is not None:
-            which = f"= DATE {self.dialect.literal(self.day)}" if self.day else "IS NULL"
             sql, kind = self.column(self.roles.day or "")
-            # A date as it is, so that engines can skip by statistics and folders.
-            plain = self.day and kind == "date"
-            conditions.append(f"{sql if plain else self.day_sql()} {which}")
+            if not self.day:
+                conditions.append(f"{self.day_sql()} IS NULL")
+            elif kind == "date":
+                # As it is, so that engines can skip by statistics and folders.
+                conditions.append(self._in_window(sql))
+            else:
+                conditions.append(f"{self.day_sql()} = DATE {self.dialect.literal(self.day)}")
         return f" WHERE {' AND '.join(f'({c})' for c in conditions)}" if conditions else ""

@@ -17,7 +17,7 @@ from rankdrift.log.sql.plan import (
 DROP_CODES = {
     "where": -1, "duplicate": -2, "bad_rank": -3, "no_rank": -4, "rank_zero": -5,
     "low_rank": -6, "deep_rank": -7, "no_doc": -8, "no_query": -9, "no_day": -10,
-    "no_same": -11, "bad_click": -12, "doc_twice": -13,
+    "no_same": -11, "bad_click": -12, "doc_twice": -13, "randomised": -14,
 }  # fmt: skip
 """The reasons for which rows are dropped, as numbers.
 
@@ -61,7 +61,7 @@ def _read_rows(p: Planner) -> str:
     if roles.day:
         fields["day"] = p.day_sql()
     if roles.search:
-        fields["search"] = values.key(*p.column(roles.search), d)
+        fields["search"] = p.search_sql()
     if roles.time:
         fields["seconds"] = values.seconds(p.columns[roles.time], p.column(roles.time)[0], d)
     fields["rank"], fields["bad_rank"] = _rank(p)
@@ -75,6 +75,8 @@ def _read_rows(p: Planner) -> str:
         fields["excluded"] = (
             f"CASE WHEN coalesce(({p.rules.where}\n), FALSE) THEN FALSE ELSE TRUE END"
         )
+    if p.rules.randomised_apart:
+        fields["drawn"] = values.says_yes(*p.column(roles.randomised or ""), d)
     listed = ",\n  ".join(f"{sql} AS {name}" for name, sql in fields.items())
     return f"SELECT\n  {listed}\nFROM {SHOWN_SOURCE}"
 
@@ -111,6 +113,8 @@ def _drops(p: Planner) -> dict[str, tuple[str, str]]:
     drops: dict[str, tuple[str, str]] = {}
     if p.rules.where:
         drops["where"] = ("excluded", "NOT excluded")
+    if p.rules.randomised_apart:
+        drops["randomised"] = ("drawn", "NOT drawn")
     if p.rules.dedupe:
         drops["duplicate"] = ("search IS NOT NULL AND copy > 1", "search IS NULL OR copy = 1")
     if _rank(p)[1] != "FALSE":

@@ -4,10 +4,14 @@ Each function takes a column's SQL and its kind and returns SQL. Text is read le
 cannot be read becomes NULL and is counted, never guessed.
 """
 
+import datetime
+
 from rankdrift.core.dialects import Dialect
 from rankdrift.log.columns import NESTED_KINDS, TEXT_KINDS, TIME_KINDS, Column, ColumnKind
 from rankdrift.log.options import Rules
 
+MONDAY = datetime.date(1900, 1, 1)
+"""Windows of several days are counted from here on, whatever the first day of a log."""
 FIRST_DAY, LAST_DAY = "1900-01-02", "2999-12-31"
 """Days of a log lie between these. A time in year 1, 1900 or 9999 stands for none, and past 9999 it
 is no date in Python."""
@@ -66,6 +70,11 @@ def click(sql: str, kind: ColumnKind, d: Dialect) -> tuple[str, str]:
         return value, f"({bad}) AND NOT ({known}) OR {_negative(number)}"
     value, bad = _whole(sql, kind, d)
     return value, _negative(value) if bad == "FALSE" else f"({bad}) OR {_negative(value)}"
+
+
+def says_yes(sql: str, kind: ColumnKind, d: Dialect) -> str:
+    """Whether it is true, 1 or yes; missing is no."""
+    return f"coalesce(({click(sql, kind, d)[0]}) > 0, FALSE)"
 
 
 def number(sql: str, kind: ColumnKind, d: Dialect) -> str:
@@ -154,6 +163,20 @@ def _day(column: Column, sql: str, rules: Rules, d: Dialect) -> str:
         f" WHEN length({text}) BETWEEN 9 AND 19 THEN {epoch} END"
         f" WHEN length({text}) <= 10 THEN TRY_CAST({text} AS DATE) ELSE {iso} END"
     )
+
+
+def window_of(day_sql: str, days: int, d: Dialect) -> str:
+    """The first day of the window of so many days that a day is in: windows of 7 are weeks."""
+    if days == 1:
+        return day_sql
+    return d.days_before.format(
+        f"({day_sql})", f"mod({d.day_number.format(f'({day_sql})')}, {days})"
+    )
+
+
+def window_begins(day: datetime.date, days: int) -> datetime.date:
+    """The same of a day in Python."""
+    return day - datetime.timedelta(days=(day - MONDAY).days % days)
 
 
 def seconds(column: Column, sql: str, d: Dialect) -> str:

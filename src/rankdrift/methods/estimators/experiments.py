@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from rankdrift.methods.estimators.drift import curve_method
 from rankdrift.methods.method import METHODS, Estimate, Inputs, Kind, Method, Option
 
 FAMILY = "experiments"
@@ -14,6 +17,33 @@ def _experiment(method: Method, inputs: Inputs) -> Estimate:
     rows = tally(inputs.log, randomised=inputs.randomised)
     curve = experiment(rows, reference=inputs.reference)
     return method.made(curve, by_bucket=curve.deviations)
+
+
+def _combined(method: Method, inputs: Inputs) -> Estimate:
+    """The drift of all rows but the randomised ones, and the experiment of these."""
+    import numpy as np
+
+    from rankdrift.methods.experiments import combine, weights
+
+    auto = curve_method("auto")
+    drift, drawn = auto.run(auto, inputs.once(_apart)), _experiment(method, inputs)
+    curve = combine(drift.curve, drawn.curve)
+    if drift.by_bucket is None or drawn.by_bucket is None:
+        return method.made(curve)
+    weight = weights(drift.curve, drawn.curve)
+    of_drift = drift.by_bucket[np.isin(drift.curve.ranks, curve.ranks)]
+    of_drawn = drawn.by_bucket[np.isin(drawn.curve.ranks, curve.ranks)]
+    return method.made(curve, by_bucket=of_drift + weight @ (of_drawn - of_drift))
+
+
+def _apart(inputs: Inputs) -> Inputs:
+    """The same inputs without the randomised rows, unless they are without them already."""
+    log = inputs.log
+    if log.rules.randomised_apart:
+        return inputs
+    roles = replace(log.roles, randomised=inputs.randomised)
+    apart = replace(log, roles=roles, rules=replace(log.rules, randomised_apart=True))
+    return replace(inputs, log=apart, _read={})
 
 
 def _swaps(method: Method, inputs: Inputs) -> Estimate:
@@ -53,5 +83,18 @@ METHODS.register(
         fails="they were not",
         run=_swaps,
         option=Option("original", "Name the column with the rank before the swap."),
+    )
+)
+METHODS.register(
+    Method(
+        "combined",
+        "the experiment and the drift of all other rows, each by how sure it is",
+        FAMILY,
+        Kind.DRIFT,
+        assumes="the order was drawn at random, and a pair's relevance does not go with its rank",
+        needs="a column that says of which rows, and pairs that moved and were clicked",
+        fails="one of the two does",
+        run=_combined,
+        option=Option("randomised", "Name the column that tells which rows were in random order."),
     )
 )

@@ -9,7 +9,7 @@ from rankdrift.core.version import __version__
 from rankdrift.core.words import margin, percent, rank_words
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.rank_blocks import rank_blocks, segment_sizes
-from rankdrift.harvesting.inspection import Inspection, at_best, column_roles
+from rankdrift.diagnosis.inspection import Inspection, at_best, column_roles
 from rankdrift.report.page.blocks import funnel_lines, listed, made_now, note_lines
 from rankdrift.report.page.frame import render
 

@@ -12,6 +12,15 @@ from rankdrift.propensities.summary import gap_words
 from rankdrift.report.terminal.tables import empty_table, heading, line
 
 SHOWN = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000)
+ERRORS = {
+    "buckets": "from how groups of queries differ",
+    "bootstrap": "from a bootstrap over groups of queries",
+    "model": "as if every click were independent",
+    "pointwise": "as they were saved",
+    "none": "which are not known",
+}
+"""What intervals rest on, in words."""
+ALL_SHOWN = 20  # ranks of a curve that are all in the table
 WIDTH, NARROWER = 16, 8  # of the bars, alone and with another column
 
 
@@ -33,7 +42,7 @@ def curve_report(
     blocks: list[RenderableType] = [
         heading(f"Propensities, relative to rank {found.reference}"),
         _table(found, level, simultaneous, plain),
-        line(f"{found.method}; intervals{whole} at {level:.0%} from {found.errors}", "dim"),
+        line(f"{_method(found)}; intervals{whole} at {level:.0%}, {ERRORS[found.errors]}", "dim"),
     ]
     if plain:
         blocks += [line(text) for text in adjusted_words(found, plain)]
@@ -87,8 +96,7 @@ def _table(
     top, wide = max(float(found.values.max()), 1.0), NARROWER if plain else WIDTH
     beside = ["plain"] if plain else []
     rows = empty_table(["rank"], ["propensity", "low", "high", *beside, "", "pairs", "clicks", ""])
-    last = int(found.ranks[-1])
-    for rank in sorted({*(r for r in SHOWN if r < last), last}):
+    for rank in shown_ranks(int(found.ranks[-1])):
         place = int(np.searchsorted(found.ranks, rank))
         if found.ranks[place] != rank:
             continue
@@ -105,6 +113,20 @@ def _table(
             "" if found.supported[place] else "thin",
         )
     return rows
+
+
+def _method(found: Propensities) -> str:
+    """The curve, and which clicks it was fitted to, in words."""
+    curve, _, clicks = found.method.rpartition(", ")
+    words = {"every": "all clicks", "single": "pairs with a single click"}
+    return f"{curve}, {words[clicks]}" if clicks in words else found.method
+
+
+def shown_ranks(last: int) -> list[int]:
+    """The ranks of a table, down to the last: all of a few, else ever fewer."""
+    if last <= ALL_SHOWN:
+        return list(range(1, last + 1))
+    return sorted({*(rank for rank in SHOWN if rank < last), last})
 
 
 def _at(curve: Propensities, rank: int) -> str:

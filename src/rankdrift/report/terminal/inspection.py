@@ -8,11 +8,12 @@ from rich.table import Table
 from rich.text import Text
 
 from rankdrift.core.verdicts import Fitness
-from rankdrift.core.words import margin, percent, ranges, rank_words, segment_words
+from rankdrift.core.words import many, margin, percent, ranges, rank_words, segment_words
 from rankdrift.counts.connection import Connection
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.rank_blocks import Block, rank_blocks, segment_sizes
-from rankdrift.harvesting.inspection import Inspection, at_best, column_roles
+from rankdrift.diagnosis.inspection import Inspection, at_best, column_roles
+from rankdrift.diagnosis.ways import Ways, flags
 from rankdrift.log.layouts import LAYOUTS
 from rankdrift.report.terminal.counts import funnel_report
 from rankdrift.report.terminal.tables import (
@@ -26,8 +27,9 @@ from rankdrift.report.terminal.tables import (
 
 COLOURS = {Fitness.GOOD: "bold green", Fitness.WEAK: "bold yellow", Fitness.UNFIT: "bold red"}
 HEIGHT = 8  # rows of a chart
-MOST_COLUMNS = 40  # a log with more unused columns than this lists only their number
+MOST_COLUMNS = 8  # of those that are not used, the names that are listed
 MOST_SEGMENTS = 20
+LONGEST = 30  # a name of a column that is not broken
 AT_BEST = (
     "A comparison is a click on a pair that moved. With so many, no method can know the ratio of "
     "two ranks better than the margin at best, at 95%."
@@ -55,6 +57,8 @@ def inspection_report(found: Inspection) -> Group:
         indent(Text(AT_BEST, style="dim")),
         indent(line(connection_words(found.connection))),
     ]
+    if len(found.ways.tried) > 1:
+        blocks += [heading("Other ways to read this log"), *ways_lines(found.ways)]
     if found.worth_logging:
         blocks += [heading("Worth logging"), *worth_logging_lines(found)]
     blocks += [heading("Verdict"), *verdict_lines(found)]
@@ -67,14 +71,12 @@ def columns_table(found: Inspection) -> Group:
     table = empty_table(["column", "kind", "role", ""])
     for name, kind, roles, how in used:
         table.add_row(line(name), kind, roles, how)
-    if len(others) <= MOST_COLUMNS:
-        for name, kind in others:
-            table.add_row(line(name, "dim"), Text(kind, style="dim"), "", "")
-    else:
-        table.add_row(Text(f"and {len(others)} more that are not used", style="dim"), "", "", "")
     layout = str(found.roles["layout"])
     words = f"Layout: {layout}, {LAYOUTS.get(layout).row}. A day: {found.days_meaning}."
-    return Group(indent(table), indent(line(words)))
+    unused = [name for name, _ in others]
+    listed = ", ".join(unused[:MOST_COLUMNS]) + (", …" if len(unused) > MOST_COLUMNS else "")
+    more = [indent(line(f"{many(len(unused), 'more column')}: {listed}", "dim"))] if unused else []
+    return Group(indent(table), *more, indent(line(words)))
 
 
 def sizes_table(found: Inspection) -> Padding:
@@ -167,6 +169,37 @@ def support_table(found: Inspection) -> Padding:
     return indent(table)
 
 
+def ways_lines(ways: Ways) -> list[RenderableType]:
+    """What each way that was tried would give, and what it assumes."""
+    deepest = max((way.rank for way in ways.tried if way.rank), default=None)
+    table = empty_table(["way"], ["pairs", "clicks", "propensity, 95%"])
+    words = [word for way in ways.tried for word in flags(way.options).split()]
+    table.columns[0].min_width = min(LONGEST, max(map(len, [*words, ways.tried[0].words])))
+    table.add_column(line("if …"), overflow="fold")
+    for way in ways.tried:
+        known = "no curve"
+        if way.rank:
+            known = f"{way.propensity:.2f} ({way.low:.2f}–{way.high:.2f})"
+            known = known if way.rank == deepest else f"rank {way.rank}: {known}"
+        table.add_row(
+            line(flags(way.options) or way.words),
+            f"{way.pairs:,}",
+            f"{way.clicks:,}",
+            known,
+            line(way.assumes),
+            style="bold" if way is ways.best else "",
+        )
+    told = "Each was tried on this log"
+    if ways.sample > 1:
+        told = (
+            f"Each but the first was tried on one in {ways.sample:,} queries; numbers are scaled "
+            "up to the whole log"
+        )
+    if deepest:
+        told += f". The propensity is that of rank {deepest} beside rank 1"
+    return [indent(table), indent(line(f"{told}.", "dim"))]
+
+
 def connection_words(linked: Connection) -> str:
     """Which ranks can be compared with each other."""
     if not linked.blocks:
@@ -174,9 +207,14 @@ def connection_words(linked: Connection) -> str:
     main, *others = linked.blocks
     words = [f"Ranks {ranges(main)} can be compared with each other."]
     if others:
-        words.append(f"{len(others)} other groups compare only among themselves.")
+        words.append(
+            "1 other group compares only among itself."
+            if len(others) == 1
+            else f"{len(others)} other groups compare only among themselves."
+        )
     if linked.alone:
-        words.append(f"{len(linked.alone)} ranks with pairs connect to none.")
+        alone = many(len(linked.alone), "rank")
+        words.append(f"{alone} ({ranges(linked.alone)}) can be compared with none of them.")
     return " ".join(words)
 
 

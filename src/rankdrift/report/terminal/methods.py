@@ -13,7 +13,7 @@ from rankdrift.methods.estimators import METHODS
 from rankdrift.methods.method import Method
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.summary import gap_words
-from rankdrift.report.terminal.curve import SHOWN
+from rankdrift.report.terminal.curve import shown_ranks
 from rankdrift.report.terminal.tables import empty_table, heading, line
 
 GAP = 3  # characters between two columns
@@ -52,7 +52,7 @@ class Curves:
 
     def __init__(self, found: MethodComparison) -> None:
         deepest = max(int(curve.ranks[-1]) for curve in found.curves.values())
-        self.ranks = sorted({*(r for r in SHOWN if r < deepest), deepest})
+        self.ranks = shown_ranks(deepest)
         self.columns = {
             name: [_cell(curve, rank, found.level) for rank in self.ranks]
             for name, curve in found.curves.items()
@@ -112,17 +112,25 @@ def _distances(found: MethodComparison) -> RenderableType:
     )
     rows.padding = (0, 1, 0, 0)  # names are long, and cut short they would say nothing
     for d in found.distances:
-        interval = "" if d.low is None else f"{d.low:+.0f}% to {d.high:+.0f}%"
+        known = d.low is not None and d.high is not None
+        interval = f"{_off(d.low or 0)} to {_off(d.high or 0)}" if known else ""
         rows.add_row(
             d.first,
             d.second,
-            f"{d.mean_percent:+.0f}%",
+            _off(d.mean_percent),
             interval,
-            f"{d.max_percent:+.0f}%",
+            _off(d.max_percent),
             str(d.max_rank),
             Text(d.verdict, style=COLOURS[d.verdict]),
         )
     return rows
+
+
+def _off(percent: float) -> str:
+    """By how much a curve is above another; past twofold a percentage says little."""
+    if percent >= 100:
+        return f"x{1 + percent / 100:.1f}"
+    return "0%" if round(percent) == 0 else f"{percent:+.0f}%"
 
 
 def _meanings(found: MethodComparison) -> list[Text]:

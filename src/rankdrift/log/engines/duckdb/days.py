@@ -11,6 +11,7 @@ from rankdrift.log.engines.duckdb.readers import reader, reading, unglobbed
 from rankdrift.log.engines.engine import Day
 from rankdrift.log.engines.parquet import days_by_statistics
 from rankdrift.log.sources import Files
+from rankdrift.log.sql.values import window_begins
 
 if TYPE_CHECKING:
     from rankdrift.log.engines.duckdb.engine import DuckdbEngine
@@ -22,13 +23,15 @@ _MIXED = 4
 class DuckdbDays:
     """The days of a log that DuckDB reads: see `Days`."""
 
-    def __init__(self, engine: "DuckdbEngine", day_sql: str, column: Column) -> None:
+    def __init__(self, engine: "DuckdbEngine", day_sql: str, column: Column, window: int) -> None:
         self._engine, self._day_sql, self._column = engine, day_sql, column
+        self._window = window
         self._paths = engine.input.paths if isinstance(engine.input, Files) else ()
         # Day -> path -> rows.
         self._files: dict[str, dict[str, int]] = {}
         for day, path, rows in self._stated() or self._counted():
-            self._files.setdefault(str(day or ""), {})[path] = rows
+            files = self._files.setdefault(str(day or ""), {})
+            files[path] = files.get(path, 0) + rows
         self.all = [
             Day(day, sum(files.values()), self._fingerprint(files))
             for day, files in sorted(self._files.items())
@@ -39,7 +42,11 @@ class DuckdbDays:
         engine = self._engine
         if not isinstance(engine.input, Files) or engine.input.format != "parquet":
             return None
-        return days_by_statistics(engine.connection, unglobbed(self._paths), self._column)
+        found = days_by_statistics(engine.connection, unglobbed(self._paths), self._column)
+        return found and [(self._begins(day), path, rows) for day, path, rows in found]
+
+    def _begins(self, day: str) -> str:
+        return str(window_begins(datetime.date.fromisoformat(day), self._window))
 
     def _counted(self) -> list[tuple[object, str, int]]:
         engine, day = self._engine, f"{self._day_sql} AS day"
@@ -93,8 +100,8 @@ class DuckdbDays:
             return self._sorted(day), None
         files = self._files[day.day]
         if not self._paths or len(files) == len(self._paths):
-            return "rd_log", _prune(day, self._column)
-        return self._some_files(tuple(sorted(files))), _prune(day, self._column)
+            return "rd_log", self._prune(day)
+        return self._some_files(tuple(sorted(files))), self._prune(day)
 
     def _sorted(self, day: Day) -> str:
         """Days are mixed within files: write the rows once, a folder a day."""
@@ -126,13 +133,14 @@ class DuckdbDays:
         )
         return f"(SELECT {', '.join(columns)} FROM {files})"
 
-
-def _prune(day: Day, column: Column) -> str | None:
-    """A plain condition that all rows of the day meet, in whichever time zone."""
-    if not day.day or column.kind not in ("timestamp", "instant"):
-        return None
-    name, near = DUCKDB.quote(*column.path), datetime.timedelta(days=2)
-    at = datetime.date.fromisoformat(day.day)
-    type_ = "TIMESTAMP" if column.kind == "timestamp" else "TIMESTAMPTZ"
-    first, after = (DUCKDB.literal(str(date)) for date in (at - near, at + near))
-    return f"{name} >= {type_} {first} AND {name} < {type_} {after}"
+    def _prune(self, day: Day) -> str | None:
+        """A plain condition that all rows of the day meet, in whichever time zone."""
+        column = self._column
+        if not day.day or column.kind not in ("timestamp", "instant"):
+            return None
+        name, near = DUCKDB.quote(*column.path), datetime.timedelta(days=2)
+        at = datetime.date.fromisoformat(day.day)
+        last = at + datetime.timedelta(days=self._window - 1)
+        type_ = "TIMESTAMP" if column.kind == "timestamp" else "TIMESTAMPTZ"
+        first, after = (DUCKDB.literal(str(date)) for date in (at - near, last + near))
+        return f"{name} >= {type_} {first} AND {name} < {type_} {after}"

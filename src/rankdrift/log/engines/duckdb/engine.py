@@ -284,11 +284,11 @@ class DuckdbEngine:
         )
         self.staged = staged
 
-    def days(self, day_sql: str, column: Column) -> DuckdbDays:
+    def days(self, day_sql: str, column: Column, window: int) -> DuckdbDays:
         """See `Engine`."""
         with reading(self.input):
             self._stage()
-            return DuckdbDays(self, day_sql, column)
+            return DuckdbDays(self, day_sql, column, window)
 
     def path(self, name: str) -> str:
         """A file of that name in the folder that goes with the engine."""

@@ -1,8 +1,8 @@
 """inspect: can this log support an estimate, and if not, what would help?"""
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,16 +11,18 @@ from rankdrift.core.naming import names_checked
 from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.rank_blocks import ONE_TWO_FIVE
 from rankdrift.core.verdicts import Fitness
-from rankdrift.core.words import ranges
+from rankdrift.core.words import many, margin, ranges, share
 from rankdrift.counts.connection import Connection, connection
 from rankdrift.counts.counts import Counts
+from rankdrift.diagnosis.ways import FEW, THIN, TOO_FEW, Ways, flags, try_ways
 from rankdrift.harvesting.counting import count
 from rankdrift.harvesting.plan import Sizes
 from rankdrift.harvesting.taking import take_log
-from rankdrift.log.columns import ColumnKind
+from rankdrift.log.columns import EXTRAS, ColumnKind
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.log.probing import probe
+from rankdrift.log.sql import values
 from rankdrift.log.sql.plan import ROWS_SHOWN
 from rankdrift.log.sql.rows import rows_query
 
@@ -35,10 +37,10 @@ WORTH_LOGGING = {
 }
 """Columns that make more checks possible, and why."""
 
-# A comparison of two ranks by n clicks has a standard error of at least 2/sqrt(n) in the log of
-# the ratio: with fewer clicks than these it is at best ±63% and ±20% at 95%.
-TOO_FEW = 40
-FEW = 400
+SPARK_PAYS = 100_000_000
+"""Rows: below, one machine with DuckDB was faster in every case that was measured (benchmarks)."""
+FEW_QUERIES = 32
+"""With fewer, differences between queries decide: intervals rest on them."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ class Inspection:
         Which ranks can be compared.
     support
         How many clicks compare them, by blocks of ranks.
+    ways
+        Other ways to read the log, tried where the one that was asked for gives few pairs.
     remarks
         What is odd about the log.
     verdict
@@ -99,6 +103,7 @@ class Inspection:
     counts: Counts
     connection: Connection
     support: tuple[Support, ...]
+    ways: Ways
     remarks: tuple[str, ...]
     verdict: Fitness
     reasons: tuple[str, ...]
@@ -134,6 +139,7 @@ class Inspection:
                 for r, n, c in zip(by_rank.rank, by_rank.impressions, by_rank.clicks, strict=True)
             ],
             "support": [{**vars(s), "ctr": s.ctr} for s in self.support],
+            "ways": self.ways.to_dict(),
             "connected": [list(block) for block in self.connection.blocks],
             "unconnected": list(self.connection.alone),
             "remarks": list(self.remarks),
@@ -163,30 +169,83 @@ def inspect(
     remarks = probe(log)
     counts = count(log, Sizes(), progress)
     linked = connection(counts)
-    support = _support(counts)
-    verdict, reasons, advice = _judge(log, counts, linked)
+    sizes = _sizes(log, counts)
+    ways = _ways(log, counts, sizes, progress)
+    queries = sizes["queries"]
+    verdict, reasons, advice = _judge(
+        log, counts, linked, ways, queries if isinstance(queries, int) else None
+    )
+    empty = _empty(log)
     return Inspection(
         columns={name: column.kind for name, column in log.engine.columns.items()},
         roles={"layout": log.layout.name, **log.roles.to_dict()},
         guessed=log.guessed,
         days_meaning=log.days,
-        sizes=_sizes(log, counts),
+        sizes=sizes,
         counts=counts,
         connection=linked,
-        support=support,
-        remarks=(*log.remarks, *remarks),
+        support=_support(counts),
+        ways=ways,
+        remarks=(*log.remarks, *remarks, *_asides(log, counts, empty)),
         verdict=verdict,
         reasons=tuple(reasons),
         advice=tuple(advice),
         worth_logging={
-            role: why for role, why in WORTH_LOGGING.items() if not getattr(log.roles, role)
+            role: why
+            for role, why in WORTH_LOGGING.items()
+            if not getattr(log.roles, role) or role in empty
         },
     )
 
 
+def _empty(log: Log) -> list[str]:
+    """The roles that only checks look at whose column holds nothing."""
+    planner = log.planner()
+    roles = [role for role in EXTRAS if getattr(log.roles, role)]
+    if not roles:
+        return []
+    columns = (planner.column(getattr(log.roles, role))[0] for role in roles)
+    counted = ", ".join(f"count({column})" for column in columns)
+    [found] = log.engine.query(f"SELECT {counted} FROM {planner.source}")
+    return [role for role, rows in zip(roles, found, strict=True) if not rows]
+
+
+def _asides(log: Log, counts: Counts, empty: list[str]) -> Iterator[str]:
+    """What else is worth knowing of this log."""
+    for role in empty:
+        yield f"The column {getattr(log.roles, role)!r} ({role}) is empty in every row."
+    column, rows = log.roles.randomised, counts.funnel.rows
+    if column and "randomised" not in empty and not log.rules.randomised_apart:
+        planner = log.planner()
+        yes = values.says_yes(*planner.column(column), planner.dialect)
+        [(drawn,)] = log.engine.query(f"SELECT count(*) FROM {planner.source} WHERE {yes}")
+        if drawn:
+            yield (
+                f"{many(drawn, 'row')} ({share(drawn, rows)}) are in random order, as {column!r} "
+                "says: an experiment. `rankdrift compare --randomised-apart --methods "
+                "auto,experiment,combined` makes use of it."
+            )
+    if log.engine.dialect.distributed and rows < SPARK_PAYS:
+        yield (
+            f"{many(rows, 'row')} are few for Spark: DuckDB, the default engine, reads so many on "
+            "one machine in seconds or minutes."
+        )
+
+
+def _ways(log: Log, counts: Counts, sizes: Mapping[str, Any], progress: Progress | None) -> Ways:
+    """Other ways, tried where it may help: nothing does without clicks, or where all ranks are
+    the same."""
+    by_rank = counts.pool().by_rank
+    thin = float(counts.choices("every").weight.sum()) < THIN
+    if not thin or not by_rank.clicks.any() or len(by_rank.rank) < 2:
+        return Ways()
+    days = (sizes["first_day"], sizes["last_day"]) if sizes["first_day"] else None
+    return try_ways(log, counts, days, progress)
+
+
 def _sizes(log: Log, counts: Counts) -> dict[str, int | str | None]:
     """How much there is of everything; distinct values are estimates (HyperLogLog)."""
-    planner = log.planner()
+    planner = log.planner(rules=replace(log.rules, window=1))
     query = log.engine.dialect.hash.format(", ".join(planner.queries))
     searches = "approx_count_distinct(search)" if log.roles.search else "NULL"
     day = log.engine.dialect.text.format("day")
@@ -230,62 +289,103 @@ def _support(counts: Counts) -> tuple[Support, ...]:
     return tuple(found)
 
 
-def _judge(log: Log, counts: Counts, linked: Connection) -> tuple[Fitness, list[str], list[str]]:
+def _judge(
+    log: Log, counts: Counts, linked: Connection, ways: Ways, queries: int | None
+) -> tuple[Fitness, list[str], list[str]]:
     """Verdict, why, and what to do next."""
     funnel = counts.funnel
-    advice: list[str] = []
+    better = _better(ways)
     if funnel.used.pairs == 0:
-        return Fitness.UNFIT, [why_no_pairs(counts)], how_to_get_pairs(log, counts)
+        return Fitness.UNFIT, [why_no_pairs(counts)], better + how_to_get_pairs(log, counts)
     if not linked.blocks:
         reason = (
-            f"{counts.n_pairs:,} pairs moved and were clicked, but no two ranks each won a click "
-            "over the other, so no two can be compared."
+            f"{many(counts.n_pairs, 'pair')} moved and got a click, but no two ranks each won a "
+            "click over the other, so no two can be compared."
         )
-        return Fitness.UNFIT, [reason], how_to_get_pairs(log, counts)
+        return Fitness.UNFIT, [reason], better + how_to_get_pairs(log, counts)
+    advice: list[str] = []
+    more = _more(counts, queries)
     main, clicks = linked.main, float(counts.choices("every").weight.sum())
     reasons = [
-        f"{counts.n_pairs:,} pairs moved between ranks and were clicked; their "
-        f"{funnel.used.clicks:,} clicks compare ranks {ranges(main)}."
+        f"{many(counts.n_pairs, 'pair')} moved between ranks and got "
+        f"{many(funnel.used.clicks, 'click')}; these compare ranks {ranges(main)}."
     ]
     verdict = Fitness.GOOD
     if len(linked.blocks) > 1:
         others = "; ".join(ranges(block) for block in linked.blocks[1:4])
         reasons.append(f"Other ranks compare only among themselves: {others}.")
-        advice.append("Add days, or use a loglog curve, which joins such ranks by its shape.")
     if linked.alone:
+        alone, one = linked.alone, len(linked.alone) == 1
         reasons.append(
-            f"{len(linked.alone)} ranks never won a click over a connected rank, or never lost "
-            f"one ({ranges(linked.alone)}): one by one they cannot be estimated."
+            f"{many(len(alone), 'rank')} ({ranges(alone)}) never won a click over those, or never "
+            f"lost one: by {'itself it' if one else 'themselves they'} cannot be estimated."
         )
-        advice.append(f"Add days, use a loglog curve, or stop at --max-rank {_unbroken(main)}.")
+    if len(linked.blocks) > 1 or linked.alone:
+        advice.append(
+            "The default curve joins ranks by its shape; for each rank by itself (--curve direct) "
+            f"{more}{_shallower(counts, linked)}."
+        )
     unmoved = _unmoved(counts, linked)
     if unmoved:
+        one = len(unmoved) == 1
         reasons.append(
-            f"Ranks {ranges(unmoved)} were shown, but no clicked pair moved to or from them."
+            f"{'Rank' if one else 'Ranks'} {ranges(unmoved)} {'was' if one else 'were'} shown, but "
+            f"no clicked pair moved to or from {'it' if one else 'them'}."
         )
-        advice.append("Ranks without pairs have no estimate; add days, or leave them out.")
+    worth = (
+        f"That is worth {many(round(clicks), 'comparison')}: the ratio of two ranks is known to "
+        f"{margin(at_best(clicks))} at best"
+    )
     if clicks < TOO_FEW:
         verdict = Fitness.UNFIT
-        reasons.append(
-            f"That is worth {clicks:,.0f} comparisons: at best ±{at_best(clicks):.0%} for a single "
-            "ratio of two ranks."
-        )
+        reasons.append(f"{worth}.")
     elif clicks < FEW or len(linked.alone) > len(main):
         verdict = Fitness.WEAK
-        reasons.append(
-            f"That is worth {clicks:,.0f} comparisons: at best ±{at_best(clicks):.0%} for a single "
-            "ratio of two ranks, less for each rank of a curve."
-        )
+        reasons.append(f"{worth}, each rank of a curve less well.")
     if verdict != Fitness.GOOD:
-        advice += how_to_get_pairs(log, counts)
+        advice = better + advice + how_to_get_pairs(log, counts, queries)
     if not log.roles.day:
         advice.append(
-            "There is no day column, so an item's appearances are compared over the whole log; "
+            "There is no day column, so a doc's appearances are compared over the whole log; "
             "name one with --day if relevance may change over time."
         )
-    elif len(counts.days) == 1:
+    elif len(counts.days) == 1 and log.rules.window == 1:
         advice.append("This is one day only; counts of more days add up (rankdrift merge).")
     return verdict, reasons, list(dict.fromkeys(advice))
+
+
+def _better(ways: Ways) -> list[str]:
+    """What the other ways that were tried come to."""
+    asked, best = next(iter(ways.tried), None), ways.best
+    if best and asked:
+        rank = f"rank {best.rank} would be known to {best.low:.2f}–{best.high:.2f} of rank 1"
+        return [
+            f"Read it with {flags(best.options)}: about {many(best.pairs, 'pair')} instead of "
+            f"{asked.pairs:,}, and {rank}, if {best.assumes}."
+        ]
+    if len(ways.tried) > 1 and not any(way.pairs for way in ways.tried):
+        return [
+            "However it is read, no doc that got a click was shown at two ranks for one query. "
+            "Check --query and --doc: ids that are new in every search would do that."
+        ]
+    if len(ways.tried) > 1:
+        return ["Other ways to read it were tried, and give no better curve (see the table)."]
+    return []
+
+
+def _more(counts: Counts, queries: int | None) -> str:
+    """What there should be more of."""
+    if few_queries(counts, queries):
+        return (
+            f"log more queries: all clicks are of {many(queries or 0, 'query', 'queries')}, and "
+            "more days of the same tell little"
+        )
+    return "add days"
+
+
+def few_queries(counts: Counts, queries: int | None) -> bool:
+    """Are there clicks enough, but of too few queries?"""
+    return queries is not None and 0 < FEW * queries < min(counts.n_clicks, FEW * FEW_QUERIES)
 
 
 def _unmoved(counts: Counts, linked: Connection) -> list[int]:
@@ -298,6 +398,18 @@ def _unmoved(counts: Counts, linked: Connection) -> list[int]:
 def at_best(clicks: float) -> float:
     """Half width of the 95% interval of a ratio, at best."""
     return float(np.expm1(1.96 * 2 / np.sqrt(clicks)))
+
+
+def _shallower(counts: Counts, linked: Connection) -> str:
+    """The --max-rank that leaves only ranks that can be compared, if that was tried and does."""
+    last = _unbroken(linked.main)
+    if linked.main[0] != 1 or last < 3:
+        return ""
+    kept = counts.restrict(max_rank=last)
+    found = connection(kept)
+    enough = float(kept.choices("every").weight.sum()) >= FEW
+    whole = found.main == tuple(range(1, last + 1)) and not found.alone
+    return f", or stop at --max-rank {last}" if whole and enough else ""
 
 
 def _unbroken(main: tuple[int, ...]) -> int:
@@ -319,6 +431,9 @@ def why_no_pairs(counts: Counts) -> str:
         (line for line in funnel.lines() if line[0] not in ("input", "used")),
         key=lambda line: (line[3], line[2]),
     )
+    ranks = counts.pool().by_rank.rank
+    if len(ranks) == 1:
+        return f"Every result was shown at rank {ranks[0]}, so there are no two ranks to compare."
     if name == "one_rank":
         return (
             f"No pair appeared at two different ranks and got a click: all {clicks:,} clicks "
@@ -330,12 +445,31 @@ def why_no_pairs(counts: Counts) -> str:
     )
 
 
-def how_to_get_pairs(log: Log, counts: Counts) -> list[str]:
-    """What would give a log more pairs."""
+def how_to_get_pairs(log: Log, counts: Counts, queries: int | None = None) -> list[str]:
+    """What would give a log more pairs.
+
+    Parameters
+    ----------
+    log
+        As it was read.
+    counts
+        Its harvest.
+    queries
+        How many different ones it has, if that is known.
+    """
     dropped = {name: (rows, clicks) for name, _, rows, clicks, _ in counts.funnel.lines()}
     advice = []
-    if counts.funnel.clicks:
-        advice.append("Add days or traffic: a pair must be shown again at another rank on one day.")
+    if len(counts.pool().by_rank.rank) == 1:
+        return [
+            "Check the column of ranks (--rank), and whether they start again on every page "
+            "(--page)."
+        ]
+    if counts.funnel.clicks and few_queries(counts, queries):
+        advice.append(f"{_more(counts, queries).capitalize()}.")
+    elif counts.funnel.clicks:
+        advice.append(
+            f"Add days or traffic: a pair must be shown again at another rank{_within(log)}."
+        )
     else:
         advice.append("Check the column of clicks (--click, --clicked or --click-events).")
     if dropped.get("one_rank", (0, 0))[1] and (len(log.roles.query) > 1 or log.roles.same):
@@ -358,6 +492,12 @@ def how_to_get_pairs(log: Log, counts: Counts) -> list[str]:
         if clicks * 2 > counts.funnel.clicks or rows * 2 > counts.funnel.rows:
             advice.append(f"Most of the log is lost to '{name}': check {fix}.")
     return advice
+
+
+def _within(log: Log) -> str:
+    if not log.roles.day:
+        return ""
+    return " on one day" if log.rules.window == 1 else f" within {log.rules.window} days"
 
 
 def column_roles(
