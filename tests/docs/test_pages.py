@@ -93,8 +93,12 @@ def check_the_first_curve(printed: str, folder: Path) -> None:
         found = curves.segment(name).ratio(10, 1)
         assert found.low <= 10**-0.5 <= found.high < NARROW_HALF * found.low
     page = (folder / "report.html").read_text(encoding="utf-8")
-    worth = re.search(r"<h1>A click at rank 10 is worth (\S+) clicks at rank 1\.</h1>", page)
-    assert worth and 1 / high < float(worth[1]) < 1 / low
+    worth = re.search(
+        r"<h1>A click at rank 10 is worth (\S+) \((\S+)–(\S+)\) clicks at rank 1\.</h1>", page
+    )
+    assert worth
+    at, least, most = map(float, worth.groups())
+    assert 1 / high < at < 1 / low and least < at < most and least <= 10**0.5 <= most
 
 
 def small_spark(folder: Path) -> dict[str, str]:
