@@ -86,9 +86,10 @@ def _check(page: Path, number: int, shown: str, printed: str, write: bool) -> No
     cut = [ELISION] if ELISION in wanted else []
     now = found[:head] + cut + (found[-tail:] if tail else [])
     if write:
-        text = page.read_text(encoding="utf-8")
-        assert text.count(shown) == 1, f"block {number} is there twice"
-        page.write_text(text.replace(shown, "\n".join(now) + "\n"), encoding="utf-8")
+        text, before = page.read_text(encoding="utf-8"), f"```output\n{shown}```"
+        assert text.count(before) == 1, f"block {number} is there twice"
+        after = "\n".join(["```output", *now, "```"])
+        page.write_text(text.replace(before, after), encoding="utf-8")
     elif len(now) != len(wanted) or not all(map(alike, now, wanted)):
         shown_now = "\n".join(now)
         raise AssertionError(f"{page.name}, block {number}: printed is now\n{shown_now}")
