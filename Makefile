@@ -14,7 +14,7 @@ help:
 	@echo 'make accuracy  bias, errors and coverage in worlds of known truth, beside the peers'
 	@echo 'make docs      the documentation as a site, under build/site'
 	@echo 'make lint      style, types and the direction of imports only'
-	@echo 'make picture   draw the picture of the packages in docs/architecture.md'
+	@echo 'make picture   draw the pictures of README.md and docs/architecture.md anew'
 	@echo 'make format    put the code into the common style'
 	@echo 'make clean     remove everything the other targets made'
 
@@ -52,8 +52,9 @@ docs:
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 picture:
-	$(PREPARE) lint
+	$(PREPARE) picture
 	$(BIN)/python tools/draw_packages.py
+	$(BIN)/python tools/draw_pictures.py
 
 lint:
 	$(PREPARE) lint

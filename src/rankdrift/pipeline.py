@@ -15,14 +15,17 @@ from rankdrift.core.notebook import brief
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.diagnosing import Diagnosis, diagnose
 from rankdrift.estimation import estimate
+from rankdrift.estimation.periods import estimate_by_period
 from rankdrift.harvesting.counting import harvest
 from rankdrift.log.log import Log
+from rankdrift.propensities.periods import Period, Steadiness, steadiness
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.comparison import Comparison
 from rankdrift.ranking.evaluation import evaluate
 from rankdrift.ranking.matrix_reading import read_matrix
 from rankdrift.ranking.ranker import Ranker
 from rankdrift.ranking.training import train
+from rankdrift.report.page.headline import typical_rank
 from rankdrift.report.page.report import Page, render_report
 from rankdrift.report.results import Findings, Results, gather
 
@@ -87,7 +90,8 @@ tell = run_pipeline
 def make_report(results: Any, *, title: str | None = None, queries: bool = True) -> Page:
     """Make one page on any mix of results, for people who have not seen them before.
 
-    Counts are diagnosed and, if there are no propensities, estimated from.
+    Counts are diagnosed and, if there are no propensities, estimated from. Counts of several days
+    that are given apart, such as a folder of them, also tell whether the curve stays the same.
 
     Parameters
     ----------
@@ -110,7 +114,7 @@ def make_report(results: Any, *, title: str | None = None, queries: bool = True)
     given = gather(results)
     curves, estimated = _curves(given)
     diagnosis, undiagnosed = _diagnosis(given)
-    found = Findings(given, curves, diagnosis, estimated, undiagnosed)
+    found = Findings(given, curves, diagnosis, estimated, undiagnosed, *_over_time(given, curves))
     return render_report(found, title=title, queries=queries)
 
 
@@ -123,6 +127,18 @@ def _curves(given: Results) -> tuple[Mapping[str, Propensities], str]:
     except RankdriftError as error:
         return {}, f"These counts bear no estimate: {error}"
     return {"estimate": curve}, "No propensities were given: these are estimated from the counts."
+
+
+def _over_time(
+    given: Results, curves: Mapping[str, Propensities]
+) -> tuple[tuple[Period, ...], Steadiness | None]:
+    """The curve of each period of counts given apart, and whether a typical rank stays the same."""
+    main = next(iter(curves.values()), None)
+    if main is None or not given.parts:
+        return (), None
+    periods = estimate_by_period(given.parts, reference=main.reference)
+    rank = typical_rank(main.ranks.tolist(), main.reference)
+    return periods, steadiness(periods, rank)
 
 
 def _diagnosis(given: Results) -> tuple[Mapping[str, Any] | None, str]:

@@ -13,6 +13,9 @@ from support.results_example import EVIL, RANKS, every, made
 
 from rankdrift.core.words import figure
 from rankdrift.pipeline import make_report
+from rankdrift.report.page.headline import worth
+from rankdrift.report.page.series import all_series
+from rankdrift.report.results import gather
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 WIDE, PHONE = 1280, 390
@@ -79,6 +82,12 @@ def told(curve, rank):
     return [figure(p), f"{figure(low)}–{figure(high)}", figure(1 / p)]
 
 
+def pool():
+    """The first line of the report."""
+    found = gather(made().curve)
+    return all_series(found, found.curves, True)[0]
+
+
 def point_at(page, rank, log=True):
     """Move the mouse over a rank of the chart."""
     page.locator("#chart").scroll_into_view_if_needed()
@@ -107,7 +116,7 @@ def test_pointing_tells_the_numbers_of_the_propensities(open_page):
         assert found["All"] == [*told(p, rank), ""]
         truth = made().truth["propensities"]["web"]["best_match"]
         assert found["web"] == [*told(p.segment("web"), rank), figure(truth[rank - 1])]
-        assert f"worth {figure(1 / p.at(rank))} clicks" in page.locator("#said").text_content()
+        assert page.locator("#said").text_content() == worth(pool(), rank)
     assert page.locator("#chart .marks circle").count() == 3
 
 
@@ -134,7 +143,7 @@ def test_switching_axes_redraws_by_the_same_rules(open_page):
     page = open_page()
     first = paths(page)
     ticks = page.locator("#chart .grids text").all_text_contents()
-    assert len(first) == 3 * 4
+    assert len(first) == 3 * 5
     page.get_by_label("linear", exact=True).check()
     linear = paths(page)
     point_at(page, 20, log=False)
@@ -159,11 +168,30 @@ def test_gaps_and_thin_data_are_drawn_alike(open_page, tmp_path):
     page = open_page((tmp_path / "gaps.html").as_uri())
     first = dict(paths(page))
     assert {name: d.count("M") for name, d in first.items()} == {
-        "band": 4, "truth": 0, "thin c0 d0": 2, "line c0 d0": 2,
+        "band": 4, "truth": 0, "thin c0 d0": 2, "line c0 d0": 2, "off": 0,
     }  # fmt: skip
     page.get_by_label("log–log").check()
     page.get_by_label("log rank").check()
     check_alike(page, list(first.items()))
+
+
+def test_what_is_off_the_chart_is_drawn_alike(open_page, tmp_path):
+    p = np.arange(1, 41) ** -0.5
+    p[20], p[30] = 70, 1e-5
+    curve = hand(
+        ranks=np.arange(1, 41, dtype=np.int32), log_p=np.log(p),
+        deviations=np.full((40, 1), 0.1), pairs=np.full(40, 9), clicks=np.full(40, 5),
+        supported=np.full(40, True),
+    )  # fmt: skip
+    make_report(curve).save(tmp_path / "off.html")
+    page = open_page((tmp_path / "off.html").as_uri())
+    first, told = paths(page), page.locator("#off b").text_content()
+    assert told == "All, rank 21 (70.0)" and dict(first)["off"].count("M") == 1
+    page.get_by_label("log–log").check()
+    assert page.locator("#off b").text_content() == f"{told}; All, rank 31 (0.000010)"
+    assert dict(paths(page))["off"].count("M") == 2
+    page.get_by_label("log rank").check()
+    check_alike(page, first)
 
 
 def test_switching_segments_and_methods(open_page):
@@ -244,12 +272,13 @@ def test_a_hostile_diagnosis_stays_text_and_in_its_place(open_page, tmp_path, wi
         f"{EVIL}serious",
     ]
     assert section.locator(".box li").all_text_contents() == [words] * 2
-    assert [one.is_visible() for one in section.locator("svg.difference").all()] == [
+    assert section.locator("svg.difference:visible").count() == 4
+    assert [one.is_visible() for one in section.locator(".check").all()] == [
         True, True, False, False,
     ]  # fmt: skip
     for summary in section.locator("summary").all():
         summary.click()
-    assert section.locator("svg.difference:visible").count() == 4
+    assert section.locator(".check:visible").count() == 4
     assert page.locator("script").count() == 2
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -302,7 +331,7 @@ def test_without_scripts_all_can_be_read(open_page):
     assert page.locator("#axes").is_hidden() and page.locator("#lines input").first.is_hidden()
     assert page.locator("#lines").get_by_text("web").is_visible()
     assert page.locator("#lines").get_by_text("direct").is_hidden()
-    assert len(paths(page)) == 3 * 4
+    assert len(paths(page)) == 3 * 5
     tables = page.locator("figure + details table")
     assert tables.count() == 2  # behind the curve and the bars; the funnel has its own
     first = page.locator("#curve details")

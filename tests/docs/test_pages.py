@@ -40,7 +40,8 @@ def test_there_is_no_block_that_is_not_run(page: Path) -> None:
     assert len(fences) == 2 * len(blocks(page)), "a block is not closed"
     for kind, code in blocks(page):
         drawing = kind == "text" and "──" in code
-        assert drawing or kind in ("python", "bash"), f"a block of {kind or 'nothing'}: {code}"
+        known = kind in ("python", "bash", "output")
+        assert drawing or known, f"a block of {kind or 'nothing'}: {code}"
     for line, words in commands(page):
         if words[0] == "make":  # run by nobody here: this test may itself be run by `make test`
             subprocess.run(["make", "--dry-run", *words[1:]], cwd=ROOT, check=True)
@@ -59,6 +60,22 @@ def extras(line: str) -> list[str]:
 def known_extras() -> set[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return set(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize(
+    ("shown", "wrong"),
+    [("one\ntwo\nthree", False), ("one\n…\nthree", False), ("one\n…", False), ("…\nthree", False),
+     ("one\ntwo", True), ("one\n…\ntwo", True), ("two\n…", True)],
+)  # fmt: skip
+def test_output_that_a_page_shows_is_compared(tmp_path: Path, shown: str, wrong: bool) -> None:
+    page = tmp_path / "page.md"
+    code = "for word in 'one two three'.split():\n    print(word)"
+    page.write_text(f"```python\n{code}\n```\n\n```output\n{shown}\n```\n", encoding="utf-8")
+    done = subprocess.run([sys.executable, RUNNER, page], capture_output=True, text=True)
+    assert (done.returncode != 0) == wrong, done.stderr
+    if wrong:
+        subprocess.run([sys.executable, RUNNER, page, "--write"], check=True, capture_output=True)
+        subprocess.run([sys.executable, RUNNER, page], check=True, capture_output=True)
 
 
 @pytest.mark.slow
@@ -93,8 +110,12 @@ def check_the_first_curve(printed: str, folder: Path) -> None:
         found = curves.segment(name).ratio(10, 1)
         assert found.low <= 10**-0.5 <= found.high < NARROW_HALF * found.low
     page = (folder / "report.html").read_text(encoding="utf-8")
-    worth = re.search(r"<h1>A click at rank 10 is worth (\S+) clicks at rank 1\.</h1>", page)
-    assert worth and 1 / high < float(worth[1]) < 1 / low
+    worth = re.search(
+        r"<h1>A click at rank 10 is worth (\S+) \((\S+)–(\S+)\) clicks at rank 1\.</h1>", page
+    )
+    assert worth
+    at, least, most = map(float, worth.groups())
+    assert 1 / high < at < 1 / low and least < at < most and least <= 10**0.5 <= most
 
 
 def small_spark(folder: Path) -> dict[str, str]:

@@ -21,6 +21,7 @@ from rankdrift.report.page.difference_svg import (
     LEFT,
     RIGHT,
     TOP,
+    common_reach,
     difference_picture,
 )
 from rankdrift.report.results import gather
@@ -126,14 +127,15 @@ def test_the_page_shows_objections_first_and_folds_the_rest():
     open_part, folded = section.split("<details>", 1)
     assert "About gaps." in open_part and "Do gaps." in open_part
     assert "About users." in folded and "About fit." in folded
-    assert "<summary>Could not tell: users</summary>" in folded
-    assert "<summary>Good: fit</summary>" in folded
+    assert "<summary>Could not tell (1): users</summary>" in folded
+    assert "<summary>Good (1): fit</summary>" in folded
 
 
 def test_a_check_with_a_curve_has_its_picture():
     html = body(make_report(found(CHECKS[SERIOUS], **CURVE)))
     assert html.count('<svg class="difference') == 3
-    assert 'aria-label="score: the difference by rank, from 0% to +146%"' in html
+    words = "the difference by rank, from 0% to +146%"
+    assert f'aria-label="score, serious: {words}"' in html
     assert 'class="difference' not in body(make_report(found(CHECKS[SERIOUS])))
 
 
@@ -141,7 +143,8 @@ def test_a_check_with_a_curve_has_its_picture():
 @pytest.mark.parametrize("noise", [0.1, 1, 20])
 def test_pictures_stay_inside_their_axes_and_ticks_apart(scale, noise):
     off = [scale * value for value in CURVE["difference"]]
-    picture = difference_picture({**CURVE, "difference": off, "error": [0, noise, noise, noise]})
+    curve = {**CURVE, "difference": off, "error": [0, noise, noise, noise]}
+    picture = difference_picture(curve, common_reach([curve]))
     for name in ("band", "line"):
         points = [tuple(map(float, at)) for at in re.findall(r"([\d.]+) ([\d.]+)", picture[name])]
         assert all(LEFT <= x <= RIGHT and TOP <= y <= BOTTOM for x, y in points)
@@ -149,10 +152,34 @@ def test_pictures_stay_inside_their_axes_and_ticks_apart(scale, noise):
     assert picture["zero"] in heights and len(heights) > 1
     assert all(b - a >= APART - 0.2 for a, b in pairwise(heights))
     assert [text for text, _ in picture["x"]] == ["1", "2", "5", "10", "20"]
+    assert bool(picture["off"]) == (abs(scale) > 5)  # beyond a hundredfold
+
+
+def test_checks_that_could_not_tell_do_not_stretch_the_axis_of_the_others():
+    small = {**CURVE, "difference": [0.0, 0.02, -0.03, 0.01], "error": [0, 0.02, 0.02, 0.02]}
+    wild = {**CURVE, "difference": [0.0, 3.0, -3.0, 2.0]}
+    checks = [
+        Check(name, verdict, "Words.", "", numbers)
+        for name, verdict, numbers in (
+            ("score", GOOD, small),
+            ("gaps", GOOD, small),
+            ("users", CANNOT_TELL, wild),
+        )
+    ]
+    html = body(make_report(Diagnosis(tuple(checks))))
+    ticks = [
+        re.findall(r">([^<>]*%)</text>", svg)
+        for svg in re.findall(r'<svg class="difference.*?</svg>', html, re.S)
+    ]
+    assert len(ticks) == 3 and ticks[0] == ticks[1] == ticks[2]
+    assert max(abs(int(text.strip("+−%"))) for text in ticks[0]) <= 50
+    # One outlier among many that could tell does not stretch it either.
+    assert common_reach([small] * 5 + [wild]) == common_reach([small])
 
 
 def test_ticks_are_percents_of_the_propensity():
-    picture = difference_picture({**CURVE, "difference": [0.0, -0.3, -0.7, -0.2]})
+    curve = {**CURVE, "difference": [0.0, -0.3, -0.7, -0.2]}
+    picture = difference_picture(curve, common_reach([curve]))
     ticks = dict(picture["y"])
     assert "−50%" in ticks and "0%" in ticks
     assert picture["words"] == "from −50% to 0%"

@@ -31,7 +31,7 @@ from rankdrift.report.page.support import clicks_to_weigh, support_by_rank
 from rankdrift.report.results import gather
 
 FINE = {"name": "fit", "verdict": "good"}
-SECTIONS = {"curve", "checks", "support", "funnel", "methods", "rankers", "use", "provenance"}
+SECTIONS = set("curve rates checks support funnel methods rankers use provenance".split())
 
 
 class Page(HTMLParser):
@@ -63,6 +63,12 @@ class Page(HTMLParser):
         return {value for tag, name, value in self.attributes if tag == "section" and name == "id"}
 
 
+def told_worth(curve, rank):
+    """1 / p with its interval, as the page says it."""
+    at = curve.ratio(rank, curve.reference)
+    return f"{figure(1 / at.value)} ({figure(1 / at.high)}–{figure(1 / at.low)})"
+
+
 @pytest.fixture(scope="module")
 def whole():
     return make_report(every())
@@ -83,7 +89,7 @@ def test_everything_given_is_told(whole):
     checks = diagnose(counts)
     assert whole.verdict == checks.verdict
     for words in (
-        f"A click at rank 10 is worth {figure(1 / p.at(10))} clicks at rank 1.",
+        f"A click at rank 10 is worth {told_worth(p, 10)} clicks at rank 1.",
         f"{counts.funnel.rows:,}", f"{counts.n_pairs:,}", "pair never got a click",
         *(told for check in checks.checks for told in (check.words, check.advice)),
         "loglog over direct", "It needs features.",
@@ -168,7 +174,7 @@ def test_counts_alone_are_estimated_from_and_added_up():
     page = make_report({"a": one, "b": two})
     p = estimate(one + two)
     assert page.results.counts.equals(one + two)
-    assert f"worth {figure(1 / p.at(10))} clicks" in page.html
+    assert f"worth {told_worth(p, 10)} clicks" in page.html
     assert "estimated from the counts" in page.html
 
 

@@ -1,18 +1,28 @@
-"""The blocks of a page, and how they are run: `python pages.py PAGE`, in an empty folder.
+"""The blocks of a page, and how they are run: `python doc_pages.py PAGE`, in an empty folder.
 
 All blocks run in the order of the page: commands in a shell each, Python in one process, so that
-names stay known from block to block.
+names stay known from block to block. A block of `output` is what the block before it prints, and
+must be that; one line of … stands for any number of lines. `python doc_pages.py PAGE --write` puts
+what is printed now into these blocks, as many lines as they had around the ….
 """
 
+import io
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 RUNNER = Path(__file__)
+ELISION = "…"
+# Of a number that a page shows: other versions of LightGBM and NumPy make slightly other numbers.
+SAME = 0.15
+_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
+_WORDS = re.compile(r"[^\W\d]+")
 FENCED = re.compile(r"^ *(?P<fence>```+|~~~+) *(\S*)[^\n]*\n(.*?)^ *(?P=fence) *$", re.M | re.S)
 
 
@@ -34,16 +44,56 @@ def _lines(code: str) -> Iterator[tuple[str, list[str]]]:
             yield line, shlex.split(line)
 
 
-def run(page: Path) -> None:
+def alike(one: str, other: str) -> bool:
+    """Whether two lines have the same words, and numbers that are the same to within SAME."""
+    words, numbers = zip(
+        *((_WORDS.findall(x), _NUMBER.findall(x)) for x in (one, other)), strict=True
+    )
+    return words[0] == words[1] and all(
+        abs(a - b) <= SAME * max(abs(a), abs(b), 1 / 3)
+        for a, b in zip(*([float(n.replace(",", "")) for n in ns] for ns in numbers), strict=True)
+    )
+
+
+def run(page: Path, write: bool = False) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
+    printed = ""
     for number, (kind, code) in enumerate(blocks(page), start=1):
+        if kind == "output":
+            _check(page, number, code, printed, write)
+            continue
+        out = io.StringIO()
         if kind == "python":
-            exec(compile(code, f"{page.name}, block {number}", "exec"), names)
+            with redirect_stdout(out):
+                exec(compile(code, f"{page.name}, block {number}", "exec"), names)
+            print(out.getvalue(), end="", flush=True)
         for line, words in _lines(code) if kind == "bash" else ():
             if words[0] == "rankdrift":
                 print(f"$ {line}", flush=True)
-                subprocess.run(["bash", "-c", line], check=True)
+                done = subprocess.run(["bash", "-c", line], check=True, stdout=PIPE, text=True)
+                print(done.stdout, end="", flush=True)
+                out.write(done.stdout)
+        printed = out.getvalue()
+
+
+def _check(page: Path, number: int, shown: str, printed: str, write: bool) -> None:
+    """Compare a block of output with what was printed, or put that into the page."""
+    wanted, found = ([line.rstrip() for line in text.splitlines()] for text in (shown, printed))
+    while found and not found[0]:
+        found.pop(0)
+    head = wanted.index(ELISION) if ELISION in wanted else len(found)
+    tail = len(wanted) - head - 1 if ELISION in wanted else 0
+    cut = [ELISION] if ELISION in wanted else []
+    now = found[:head] + cut + (found[-tail:] if tail else [])
+    if write:
+        text, before = page.read_text(encoding="utf-8"), f"```output\n{shown}```"
+        assert text.count(before) == 1, f"block {number} is there twice"
+        after = "\n".join(["```output", *now, "```"])
+        page.write_text(text.replace(before, after), encoding="utf-8")
+    elif len(now) != len(wanted) or not all(map(alike, now, wanted)):
+        shown_now = "\n".join(now)
+        raise AssertionError(f"{page.name}, block {number}: printed is now\n{shown_now}")
 
 
 if __name__ == "__main__":
-    run(Path(sys.argv[1]))
+    run(Path(sys.argv[1]), write="--write" in sys.argv)

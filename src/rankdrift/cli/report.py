@@ -31,12 +31,14 @@ def report(
 
     RESULTS are files that rankdrift wrote, or folders of them: counts (which are diagnosed, and
     estimated from if there are no propensities), propensities, the JSON of compare and evaluate,
-    the truth of a simulation. The page needs neither a network nor anything else than a browser.
-    Names of files and of columns are shown in any case. Exits with 1, like diagnose, if something
-    serious was found.
+    the truth of a simulation. Counts of several days that are given apart, such as the folder that
+    harvest --by day writes, also tell whether the curve stays the same. The page needs neither a
+    network nor anything else than a browser. Names of files and of columns are shown in any case.
+    Exits with 1, like diagnose, if something serious was found.
 
     \b
         rankdrift report counts.parquet -o report.html
+        rankdrift report days/ -o report.html
         rankdrift report counts.parquet propensities.json methods.json rankers.json -o report.html
     """
     refuse_input(output, (), more=results)

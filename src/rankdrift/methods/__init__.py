@@ -19,6 +19,7 @@ _HOME = {
     "ratio": "two_ranks",
     "ratios": "two_ranks",
     "regression_em": "em_features",
+    "split_click_rates": "click_rates",
     "swaps": "experiments",
     "tally": "tallies",
 }

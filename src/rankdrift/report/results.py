@@ -16,6 +16,7 @@ from rankdrift.core.plain import entries, entry, items, maybe, number, text, who
 from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.propensities.file import NoPropensities
+from rankdrift.propensities.periods import Period, Steadiness
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.ranker import BESIDE
 
@@ -28,9 +29,10 @@ _OF_RANKERS = "Of rankers, give what `rankdrift evaluate … -o comparison.json`
 class Results:
     """What was given to report on, by kind.
 
-    counts: all that were given, added up. curves: by name. methods, rankers: as `to_dict` of a
-    comparison. truth: propensities of ranks 1, 2, 3 … by segment and by sort of the results, ""
-    where there is but one. given: (name, kind) of everything, in order.
+    counts: all that were given, added up; parts: as they were given, if there are several. curves:
+    by name. methods, rankers: as `to_dict` of a comparison. truth: propensities of ranks 1, 2, 3 …
+    by segment and by sort of the results, "" where there is but one. given: (name, kind) of
+    everything, in order.
     """
 
     counts: Counts | None = None
@@ -40,6 +42,7 @@ class Results:
     diagnosis: Plain | None = None
     truth: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
     given: tuple[tuple[str, ResultKind], ...] = ()
+    parts: tuple[Counts, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +50,7 @@ class Findings:
     """What a report tells: the results given, with a curve and a diagnosis made where counts came
     without.
 
+    periods: the curve over time, if the counts were given a day each, with `steadiness`.
     estimated: how there came to be a curve that was not given, or why there is none. undiagnosed:
     why there is no diagnosis.
     """
@@ -56,6 +60,8 @@ class Findings:
     diagnosis: Plain | None
     estimated: str = ""
     undiagnosed: str = ""
+    periods: tuple[Period, ...] = ()
+    steadiness: Steadiness | None = None
 
 
 def gather(results: Any) -> Results:
@@ -75,8 +81,10 @@ def gather(results: Any) -> Results:
     for kind in (ResultKind.DIAGNOSIS, ResultKind.TRUTH):
         if len(of(kind)) > 1:
             raise BadOption(f"There are {len(of(kind))} results that are a {kind}. Give one.")
+    counted = of(ResultKind.COUNTS)
     return Results(
-        counts=merge(of(ResultKind.COUNTS)) if of(ResultKind.COUNTS) else None,
+        counts=merge(counted) if counted else None,
+        parts=tuple(counted) if len(counted) > 1 else (),
         curves=_curves(
             (name, result) for name, kind, result in found if kind is ResultKind.PROPENSITIES
         ),

@@ -6,19 +6,43 @@ Both must draw alike: the browser's tests compare the two.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
-from rankdrift.report.page.axis import Axis
+from rankdrift.core.words import figure
+from rankdrift.report.page.axis import (
+    Axis,
+    Frame,
+    Point,
+    largest_drawn,
+    path_of,
+    smallest_drawn,
+    spaced,
+    without_needless,
+)
 from rankdrift.report.page.series import Series
 
-# In units of the view box; the plot is what the axes enclose.
-WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 640, 380, 54, 22, 614, 338
+FURTHEST = 5.0
+"""The axis of p reaches up to so many times what the first line needs, whatever the others do."""
+APART = 34.0  # ranks below a picture, in its units
+Fewer = Callable[[Sequence[Point]], list[Point]]
+MOST_OFF = 3  # values off the chart that are told
 
-Scale = Callable[[float], float]
+
+LARGE = Frame(640, 380, 54, 22, 614, 338)
+LEFT, TOP, RIGHT, BOTTOM = LARGE.left, LARGE.top, LARGE.right, LARGE.bottom
+MIDDLE = Frame(640, 250, 54, 16, 614, 212)
+SMALL = Frame(320, 190, 44, 12, 310, 158)
 
 
-def curve_picture(series: Iterable[Series], log_rank: bool, log_p: bool) -> dict[str, Any]:
+def curve_picture(
+    series: Iterable[Series],
+    log_rank: bool,
+    log_p: bool,
+    frame: Frame = LARGE,
+    scales: tuple[Axis, Axis] | None = None,
+) -> dict[str, Any]:
     """Draw axes with their ticks, and the paths of each line, for those that are shown.
 
     Parameters
@@ -27,27 +51,34 @@ def curve_picture(series: Iterable[Series], log_rank: bool, log_p: bool) -> dict
         All lines.
     log_rank, log_p
         Whether the axes are logarithmic.
+    frame
+        The size of the picture.
+    scales
+        Its axes, if several pictures are to share them.
     """
     shown = [s for s in series if s.shown]
-    x, y = axes(shown, log_rank, log_p)
+    x, y = scales or axes(shown, log_rank, log_p, frame)
     return {
-        "width": WIDTH,
-        "height": HEIGHT,
-        "left": LEFT,
-        "top": TOP,
-        "right": RIGHT,
-        "bottom": BOTTOM,
-        "x": [(f"{t:,.0f}", _round(x(t))) for t in x.ticks() if t == int(t)],
+        **asdict(frame),
+        "x": spaced([(f"{t:,.0f}", _round(x(t))) for t in x.ticks() if t == int(t)], APART),
         "y": [(f"{t:g}", _round(y(t))) for t in y.ticks()],
         "lines": [
-            {"css_classes": s.css_classes, "number": s.number, **paths(s, x, y)} for s in shown
+            {
+                "css_classes": s.css_classes,
+                "number": s.number,
+                **paths(s, x, y, list if frame is LARGE else without_needless),
+            }
+            for s in shown
         ],
+        "off": off_words(shown, y),
     }
 
 
-def axes(shown: Sequence[Series], log_rank: bool, log_p: bool) -> tuple[Axis, Axis]:
-    """Choose the axes: that of p follows the curves, and bands that are far wider run out of the
-    picture.
+def axes(
+    shown: Sequence[Series], log_rank: bool, log_p: bool, frame: Frame = LARGE
+) -> tuple[Axis, Axis]:
+    """Choose the axes: that of p follows the curves, but not to a rank or a curve that is far off
+    all others, and bands that are far wider run out of the picture.
 
     Parameters
     ----------
@@ -55,23 +86,52 @@ def axes(shown: Sequence[Series], log_rank: bool, log_p: bool) -> tuple[Axis, Ax
         The lines to be drawn.
     log_rank, log_p
         Whether the axes are logarithmic.
+    frame
+        The size of the picture.
     """
     ranks = [r for s in shown for r in (s.rank[0], s.rank[-1])] or [1, 2]
-    values = [v for s in shown for v in (*s.p, *s.truth) if v is not None] or [1.0]
-    lows = [v for s in shown for v in s.low if v is not None] or values
-    highs = [v for s in shown for v in s.high if v is not None] or values
-    top = max(*values, min(max(highs), 1.5 * max(values))) * 1.02 if values else 1.0
-    bottom = min(*values, max(min(lows), min(values) / 3)) if log_p else 0.0
+    ends = [_ends(s) for s in shown] or [(1.0, 1.0)]
+    least = min(low for low, _ in ends)
+    most = min(max(high for _, high in ends), ends[0][1] * FURTHEST)
+    bounds = [
+        (low, high)
+        for s in shown
+        for p, low, high in zip(s.p, s.low, s.high, strict=True)
+        if low is not None and high is not None and least <= p <= most
+    ]
+    lowest = min((low for low, _ in bounds), default=least)
+    highest = max((high for _, high in bounds), default=most)
+    top = max(most, min(highest, 1.5 * most)) * 1.02
+    bottom = min(least, max(lowest, least / 3)) if log_p else 0.0
     first, last = min(ranks), max(ranks)
     return (
-        Axis(first, max(last, first + 1), LEFT, RIGHT, log_rank),
-        Axis(bottom, top, BOTTOM, TOP, log_p),
+        Axis(first, max(last, first + 1), frame.left, frame.right, log_rank),
+        Axis(bottom, top, frame.bottom, frame.top, log_p),
     )
 
 
-def paths(s: Series, x: Scale, y: Scale) -> dict[str, str]:
-    """Draw a line's band, line, thin (the parts with thin data) and truth; a missing rank breaks
-    them all.
+def _ends(s: Series) -> tuple[float, float]:
+    """How far the axis must reach for a line: its first rank and its reference are never off it."""
+    kept = [p for r, p in zip(s.rank, s.p, strict=True) if r in (s.rank[0], s.reference)]
+    truth = [v for v in s.truth if v is not None]
+    return smallest_drawn(s.p, [*kept, *truth]), largest_drawn(s.p, [*kept, *truth])
+
+
+def off_words(shown: Iterable[Series], y: Axis) -> str:
+    """Say which values the axis does not reach, if any."""
+    named = [
+        f"{s.full_name}, rank {r} ({figure(p)})"
+        for s in shown
+        for r, p in zip(s.rank, s.p, strict=True)
+        if not y.first <= p <= y.last
+    ]
+    more = [f"{len(named) - MOST_OFF} more"] if len(named) > MOST_OFF else []
+    return "; ".join(named[:MOST_OFF] + more)
+
+
+def paths(s: Series, x: Axis, y: Axis, fewer: Fewer = list) -> dict[str, str]:
+    """Draw a line's band, line, thin (the parts with thin data), truth, and marks where it is off
+    the chart; a missing rank breaks them all.
 
     Parameters
     ----------
@@ -79,15 +139,21 @@ def paths(s: Series, x: Scale, y: Scale) -> dict[str, str]:
         The line.
     x, y
         Where a rank and a propensity are in the picture.
+    fewer
+        Takes needless points away. The large picture keeps all, as report.js draws them.
     """
-    d = {"line": "", "thin": "", "band": "", "truth": ""}
+    d = {"band": "", "truth": "", "thin": "", "line": "", "off": ""}
     for run in _runs(s.rank):
         for enough, piece in _by_support(s, run):
-            d["line" if enough else "thin"] += _path([(x(s.rank[i]), y(s.p[i])) for i in piece])
+            points = [(x(s.rank[i]), y(s.p[i])) for i in piece]
+            d["line" if enough else "thin"] += path_of(fewer(points))
         for piece in _known(run, s.high):
-            d["band"] += _band(s, piece, x, y)
+            d["band"] += path_of(fewer(_band(s, piece, x, y))) + "Z"
         for piece in _known(run, s.truth) if s.truth else ():
-            d["truth"] += _path([(x(s.rank[i]), y(s.truth[i] or 0)) for i in piece])
+            d["truth"] += path_of(fewer([(x(s.rank[i]), y(s.truth[i] or 0)) for i in piece]))
+    for rank, p in zip(s.rank, s.p, strict=True):
+        if not y.first <= p <= y.last:
+            d["off"] += f"M{_round(x(rank) - 5)} {_round(y(p))}h10l-5 {-8 if p > y.last else 8}z"
     return d
 
 
@@ -128,18 +194,12 @@ def _known(run: list[int], values: Sequence[float | None]) -> list[list[int]]:
     return pieces
 
 
-def _band(s: Series, piece: list[int], x: Scale, y: Scale) -> str:
+def _band(s: Series, piece: list[int], x: Axis, y: Axis) -> list[Point]:
     """Round the interval; a rank by itself gets a narrow bar."""
     wide = 1.5 if len(piece) == 1 else 0.0
     over = [(x(s.rank[i]) + d, y(s.high[i])) for i in piece for d in {-wide, wide}]
     under = [(x(s.rank[i]) + d, y(s.low[i])) for i in piece for d in {-wide, wide}]
-    return _path(sorted(over) + sorted(under, reverse=True)) + "Z"
-
-
-def _path(points: Sequence[tuple[float, float]]) -> str:
-    if len(points) == 1:
-        return f"M{_round(points[0][0])} {_round(points[0][1])}h0"
-    return "M" + "L".join(f"{_round(a)} {_round(b)}" for a, b in points)
+    return sorted(over) + sorted(under, reverse=True)
 
 
 def _round(value: float) -> float:

@@ -3,38 +3,54 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rankdrift.diagnosis.agreement import MATTERS
-from rankdrift.report.page.axis import Axis
+from rankdrift.report.page.axis import Axis, largest_drawn, path_of, spaced
 
 # In units of the view box; the plot is what the axes enclose.
-WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 340, 138, 60, 8, 330, 112
-APART = 20.0  # ticks, at the least
+WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 260, 138, 56, 10, 252, 112
+APART, APART_BELOW = 20.0, 28.0  # ticks, at the least
 PERCENTS = (5, 10, 25, 50, 100, 200, 400, 900, 1900, 4900, 9900)
 LOWERED = (-5, -10, -25, -50, -75, -90, -95, -99)
 STANDARD_ERRORS = 1.96  # of a 95% band
 FURTHEST = math.log(100)  # what is further off is as good as infinite, and drawn at the edge
+LEAST = math.log(1.5)  # an axis reaches, so that what hardly matters looks like it
+
+Difference = Mapping[str, Sequence[float]]
 
 
-def difference_picture(found: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+def common_reach(found: Iterable[Difference]) -> float:
+    """How far from 0, in log p, the axis of several pictures reaches: to what was found, with its
+    band; one that is far off all others runs out of its own picture.
+
+    Parameters
+    ----------
+    found
+        As `difference_picture` takes them: those of checks that could tell.
+    """
+    furthest = [
+        max(abs(d) + min(STANDARD_ERRORS * e, abs(d) + LEAST) for d, e in _columns(one))
+        for one in found
+    ]
+    return min(largest_drawn(furthest or [LEAST], [LEAST]), FURTHEST)
+
+
+def difference_picture(found: Difference, reach: float) -> dict[str, Any]:
     """Draw differences of log p over the logarithm of the rank, named in percent of p.
 
     Parameters
     ----------
     found
         `ranks`, `difference` and `error` of a check, of one length, 2 or more.
+    reach
+        How far from 0 the axis goes.
     """
-    ranks = found["ranks"]
-    off = [min(max(value, -FURTHEST), FURTHEST) for value in found["difference"]]
+    ranks, off = found["ranks"], found["difference"]
     wide = [STANDARD_ERRORS * error for error in found["error"]]
     x = Axis(ranks[0], ranks[-1], LEFT, RIGHT, True)
-    # A band that is far wider than what was found runs out of the picture.
-    far, least = math.log(2) + 0.5 * max(map(abs, off)), 1.3 * math.log1p(MATTERS)
-    low = min(-least, *(d - min(w, far) for d, w in zip(off, wide, strict=True)))
-    high = max(least, *(d + min(w, far) for d, w in zip(off, wide, strict=True)))
-    y = Axis(low, high, BOTTOM, TOP, False)
+    y = Axis(-reach, reach, BOTTOM, TOP, False)
     over = [(x(r), y(d + w)) for r, d, w in zip(ranks, off, wide, strict=True)]
     under = [(x(r), y(d - w)) for r, d, w in zip(ranks, off, wide, strict=True)]
     ends = (y(math.log1p(MATTERS)), y(math.log1p(-MATTERS)))
@@ -46,10 +62,15 @@ def difference_picture(found: Mapping[str, Sequence[float]]) -> dict[str, Any]:
         "bottom": BOTTOM,
         "zero": round(y(0.0), 1),
         "small": {"y": round(ends[0], 1), "height": round(ends[1] - ends[0], 1)},
-        "band": _path([*over, *reversed(under)]) + "Z",
-        "line": _path([(x(r), y(d)) for r, d in zip(ranks, off, strict=True)]),
-        "x": [(f"{t:,.0f}", round(x(t), 1)) for t in x.ticks() if t == int(t)],
+        "band": path_of([*over, *reversed(under)]) + "Z",
+        "line": path_of([(x(r), y(d)) for r, d in zip(ranks, off, strict=True)]),
+        "x": spaced([(f"{t:,.0f}", round(x(t), 1)) for t in x.ticks() if t == int(t)], APART_BELOW),
         "y": [(_signed(t), round(y(math.log1p(t / 100)), 1)) for t in _ticks(y)],
+        "off": "".join(
+            f"M{round(x(r) - 5, 1)} {round(y(d), 1)}h10l-5 {-7 if d > 0 else 7}z"
+            for r, d in zip(ranks, off, strict=True)
+            if abs(d) > reach
+        ),
         "words": f"from {_signed(_percent(min(off)))} to {_signed(_percent(max(off)))}",
     }
 
@@ -67,14 +88,14 @@ def _ticks(y: Axis) -> list[int]:
     return sorted(kept)
 
 
+def _columns(found: Difference) -> Iterable[tuple[float, float]]:
+    return zip(found["difference"], found["error"], strict=True)
+
+
 def _percent(log: float) -> int:
-    return round(100 * math.expm1(log))
+    return round(100 * math.expm1(min(max(log, -FURTHEST), FURTHEST)))
 
 
 def _signed(percent: int) -> str:
     """With a minus as wide as the plus."""
     return f"{percent:+,}%".replace("-", "−") if percent else "0%"
-
-
-def _path(points: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{round(a, 1)} {round(b, 1)}" for a, b in points)

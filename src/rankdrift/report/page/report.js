@@ -39,6 +39,7 @@
         ? (v) => Math.log(v / first) / Math.log(last / first)
         : (v) => (v - first) / (last - first);
       const place = (v) => start + share(Math.min(Math.max(v, first), last)) * (end - start);
+      [place.first, place.last] = [first, last];
       place.ticks = () => ticks(first, last, log).filter((t) => first <= t && t <= last);
       return place;
     }
@@ -59,15 +60,36 @@
 
     const known = (values) => values.filter((v) => v !== null);
 
+    /** The first value that is not cut off from the rest by a step of more than `far`. */
+    function inner(values, far) {
+      const few = Math.max(Math.floor(values.length / 20), 1);
+      for (let i = Math.min(few, values.length - 1); i > 0; i--) {
+        const [a, b] = [values[i - 1], values[i]];
+        if (Math.max(a, b) > far * Math.min(a, b)) return b;
+      }
+      return values[0];
+    }
+
+    /** How far the axis must reach for a line. */
+    function ends(s) {
+      const kept = s.p.filter((_, i) => i === 0 || s.rank[i] === s.reference);
+      const values = [...kept, ...known(s.truth)];
+      const rising = [...s.p].sort((a, b) => a - b);
+      return [Math.min(inner(rising, 10), ...values),
+        Math.max(inner(rising.reverse(), 3), ...values)];
+    }
+
     function measure() {
       const [logRank, logP] = { linear: [0, 0], log: [1, 0], loglog: [1, 1] }[axes];
       shown = series.filter((s) => boxes.some((b) => b.checked && +b.value === s.number));
       ranks = [...new Set(shown.flatMap((s) => s.rank))].sort((a, b) => a - b);
-      const values = shown.flatMap((s) => known([...s.p, ...s.truth]));
-      if (!values.length) values.push(1);
-      const [least, most] = [Math.min(...values), Math.max(...values)];
-      const low = Math.min(...shown.flatMap((s) => known(s.low)), most);
-      const high = Math.max(...shown.flatMap((s) => known(s.high)), least);
+      const reach = shown.length ? shown.map(ends) : [[1, 1]];
+      const least = Math.min(...reach.map(([a]) => a));
+      const most = Math.min(Math.max(...reach.map(([, b]) => b)), 5 * reach[0][1]);
+      const drawn = (values) => shown.flatMap(
+        (s) => known(s[values].filter((_, i) => least <= s.p[i] && s.p[i] <= most)));
+      const low = Math.min(...drawn("low"), most);
+      const high = Math.max(...drawn("high"), least);
       const top = Math.max(most, Math.min(high, 1.5 * most)) * 1.02;
       const bottom = logP ? Math.min(least, Math.max(low, least / 3)) : 0;
       const first = ranks[0] ?? 1;
@@ -93,7 +115,7 @@
     const round = (v) => Math.round(v * 10) / 10;
 
     function paths(s) {
-      const d = { band: "", truth: "", thin: "", line: "" };
+      const d = { band: "", truth: "", thin: "", line: "", off: "" };
       const thin = new Set(s.thin);
       const point = (i, values) => [x(s.rank[i]), y(values[i])];
       for (const run of pieces(s.rank.keys(), (a, b) => s.rank[b] === s.rank[a] + 1)) {
@@ -113,7 +135,19 @@
         }
         for (const part of follow(s.truth)) d.truth += path(part.map((i) => point(i, s.truth)));
       }
+      for (const i of s.rank.keys()) {
+        if (!off(s.p[i])) continue;
+        d.off += `M${round(x(s.rank[i]) - 5)} ${round(y(s.p[i]))}h10l-5 ${s.p[i] > y.last ? -8 : 8}z`;
+      }
       return d;
+    }
+
+    const off = (p) => p < y.first || p > y.last;
+
+    function offWords() {
+      const named = shown.flatMap((s) => [...s.rank.keys()].filter((i) => off(s.p[i]))
+        .map((i) => `${s.name}, rank ${s.rank[i]} (${figure(s.p[i])})`));
+      return named.slice(0, 3).concat(named.length > 3 ? [`${named.length - 3} more`] : []).join("; ");
     }
 
     function make(name, attributes, text) {
@@ -131,8 +165,11 @@
         return [make("line", { class: "grid", x1: LEFT, x2: RIGHT, y1: at, y2: at }),
           make("text", { x: LEFT - 7, y: at + 4, "text-anchor": "end" }, text)];
       });
+      let last = -Infinity;
       for (const t of x.ticks().filter(Number.isInteger)) {
         const place = { x: round(x(t)), y: BOTTOM + 20, "text-anchor": "middle" };
+        if (place.x - last < 34) continue;
+        last = place.x;
         grids.push(make("text", place, t.toLocaleString("en")));
       }
       chart.querySelector(".grids").replaceChildren(...grids);
@@ -144,6 +181,9 @@
         }
         return group;
       }));
+      const beyond = offWords();
+      find("#off").hidden = !beyond;
+      find("#off b").textContent = beyond;
       point(rank);
     }
 
@@ -163,6 +203,20 @@
         figure(1 / s.p[i])];
       const truth = s.truth[i] ?? null;
       return withTruth ? [...told, truth === null ? "" : figure(truth)] : told;
+    }
+
+    /** What a click is worth, with its interval; headline.py says the same. */
+    function worth(s) {
+      const i = s.rank.indexOf(rank);
+      const [low, high] = [s.low[i], s.high[i]];
+      if (rank === s.reference) return `Rank ${rank} is the unit of all others.`;
+      if (low === null || !low || low === high) return `At rank ${rank} no interval is known.`;
+      const between = `${figure(1 / high)}–${figure(1 / low)}`;
+      const unit = `clicks at rank ${s.reference}`;
+      if (high > data.widest * low || s.thin.includes(i) || s.thin.includes(s.rank.indexOf(s.reference))) {
+        return `What a click at rank ${rank} is worth cannot be told: ${between} ${unit}.`;
+      }
+      return `A click at rank ${rank} is worth ${figure(1 / s.p[i])} (${between}) ${unit}.`;
     }
 
     function point(wanted) {
@@ -188,9 +242,7 @@
         });
         return row;
       }));
-      const first = shown.find((s) => s.rank.includes(rank));
-      const worth = figure(1 / first.p[first.rank.indexOf(rank)]);
-      const said = `A click at rank ${rank} is worth ${worth} clicks at rank ${first.reference}.`;
+      const said = worth(shown.find((s) => s.rank.includes(rank)));
       find("#said").textContent = said;
       chart.setAttribute("aria-valuemin", ranks[0]);
       chart.setAttribute("aria-valuemax", ranks.at(-1));

@@ -27,16 +27,18 @@ from rankdrift.report.page.comparison_tables import (
     ranker_tables,
 )
 from rankdrift.report.page.curve_svg import curve_picture
-from rankdrift.report.page.difference_svg import difference_picture
+from rankdrift.report.page.difference_svg import common_reach, difference_picture
 from rankdrift.report.page.frame import render
+from rankdrift.report.page.headline import TYPICAL, WIDEST, headline, typical_rank, worth
+from rankdrift.report.page.rates_svg import rate_pictures
 from rankdrift.report.page.series import LEVEL, MOST_SEGMENTS, Series, all_series
+from rankdrift.report.page.small_pictures import method_pictures, period_picture, weight_picture
 from rankdrift.report.page.snippets import snippets
 from rankdrift.report.page.support import clicks_to_weigh, support_picture
 from rankdrift.report.results import Findings, Plain, Results
 
 AXES = {"linear": (False, False), "log": (True, False), "loglog": (True, True)}
 FIRST_AXES = "log"
-TYPICAL = 10  # the rank whose numbers come first
 
 
 @dataclass(frozen=True)
@@ -70,19 +72,21 @@ def render_report(found: Findings, *, title: str | None = None, queries: bool = 
     given, main = found.results, next(iter(found.curves.values()), None)
     counts, diagnosis = given.counts, found.diagnosis
     series = all_series(given, found.curves, queries)
-    rank = _typical(series)
+    rank = typical_rank(series[0].rank, series[0].reference) if series else TYPICAL
     html = render(
         "report.html.j2",
         script="report.js",
         title=title,
-        headline=_headline(series, rank),
+        headline=headline(series, rank),
+        lead=worth(series[0], rank) if series else "",
         verdict=diagnosis["verdict"] if diagnosis else None,
         verdict_words=_sentence(diagnosis["verdict"]) if diagnosis else "",
         tiles=_tiles(counts, main),
         series=series,
         groups=_groups(series),
         curve=curve_picture(series, *AXES[FIRST_AXES]) if series else None,
-        data={"series": [s.to_dict() for s in series], "rank": rank, "axes": FIRST_AXES},
+        data={"series": [s.to_dict() for s in series], "rank": rank, "axes": FIRST_AXES}
+        | {"widest": WIDEST},
         rank=rank,
         ranks=sorted({r for s in series for r in s.rank}),
         truth=any(s.truth for s in series),
@@ -93,13 +97,15 @@ def render_report(found: Findings, *, title: str | None = None, queries: bool = 
         difference=segment_difference_words(main) if main else "",
         unseen=diagnosis["unseen"] if diagnosis else [],
         unseen_title=UNSEEN,
+        rates=rate_pictures(main, counts, rank, queries) if main and counts else [],
+        over_time=period_picture(found.periods, main, found.steadiness) if main else None,
+        weights=weight_picture(series) if series else None,
         checks=_checks(diagnosis) if diagnosis else None,
-        pictured=any(check["curve"] for check in diagnosis["checks"]) if diagnosis else False,
         undiagnosed=found.undiagnosed,
         funnel=funnel_lines(counts.funnel) if counts else None,
         notes=note_lines(counts.funnel) if counts else [],
         support=support_picture(main, counts) if main else None,
-        methods=[_method_tables(comparison, queries) for comparison in given.methods],
+        methods=[_methods(comparison, given, queries) for comparison in given.methods],
         rankers=[ranker_tables(comparison) for comparison in given.rankers],
         snippets=snippets(main, _file(given), queries=queries) if main else [],
         worth=_worth(main, counts) if main else [],
@@ -114,36 +120,29 @@ def _sentence(verdict: Verdict) -> str:
 
 
 def _checks(diagnosis: Plain) -> Sorted:
-    """The checks in the order in which they are told, each with its picture."""
+    """The checks in the order in which they are told, each with its picture; all pictures have the
+    same axis, so that they can be compared."""
+    pictured = [check for check in diagnosis["checks"] if check["curve"]]
+    told = [check["curve"] for check in pictured if check["verdict"] != Verdict.CANNOT_TELL]
+    reach = common_reach(told)
     return sort_checks(
-        {**check, "picture": difference_picture(check["curve"]) if check["curve"] else None}
+        {**check, "picture": difference_picture(check["curve"], reach) if check["curve"] else None}
         for check in diagnosis["checks"]
     )
 
 
-def _method_tables(comparison: Plain, queries: bool) -> dict[str, Any]:
+def _methods(comparison: Plain, given: Results, queries: bool) -> dict[str, Any]:
     left_out = comparison["left_out"]
+    pictures = method_pictures(comparison, given)
     return {
+        "pictures": pictures,
+        "truth": any(line["truth"] for picture in pictures for line in picture["lines"]),
         "table": method_table(comparison),
         "distances": distance_rows(comparison),
         "meanings": meanings(comparison),
         # The reason is an error met while reading the log, which may quote it.
         "left_out": left_out if queries else dict.fromkeys(left_out, ""),
     }
-
-
-def _typical(series: list[Series]) -> int:
-    """Rank 10 or, of the ranks that the first curve has, the nearest."""
-    return min(series[0].rank, key=lambda rank: abs(rank - TYPICAL)) if series else TYPICAL
-
-
-def _headline(series: list[Series], rank: int) -> str:
-    """What a click at that rank is worth, by the first curve."""
-    here = series[0].at(rank) if series else None
-    if not here:
-        return "What was found"
-    worth, unit = figure(1 / here["p"]), series[0].reference
-    return f"A click at rank {rank} is worth {worth} clicks at rank {unit}."
 
 
 def _groups(series: list[Series]) -> list[tuple[str, list[Series]]]:

@@ -109,7 +109,7 @@ def all_series(results: Results, curves: Mapping[str, Propensities], queries: bo
         found += _of_curve(group, pool, curve, results, queries)
     own = len(found)
     for comparison in results.methods:
-        found += _of_methods(comparison, results)
+        found += method_series(comparison, results)
     if not own or own <= AT_ONCE:
         shown = set(range(min(own or len(found), AT_ONCE)))
     else:
@@ -158,7 +158,16 @@ def _series(group: str, name: str, curve: Propensities, truth: Sequence[float]) 
     )
 
 
-def _of_methods(comparison: Mapping[str, Any], results: Results) -> Iterator[Series]:
+def method_series(comparison: Mapping[str, Any], results: Results) -> Iterator[Series]:
+    """Make a line of each compared method.
+
+    Parameters
+    ----------
+    comparison
+        As `MethodComparison.to_dict` has it, with `names`.
+    results
+        Holds the truth, if there is one.
+    """
     table = comparison["table"]
     for name in comparison["names"]:
         columns = (table["rank"], table[name], table[f"{name}_low"], table[f"{name}_high"])
