@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from support.worlds import listed
 
 from rankdrift import Propensities, harvest, read_log
 from rankdrift.cli.estimate import ADJUST
@@ -135,3 +136,17 @@ def test_counts_are_cut_at_max_rank_and_take_no_option_of_a_log(rankdrift, lab):
     assert refused.code == 2 and "--query: that is how to read a log" in refused.err
     shown = rankdrift("estimate", counts, "--max-rank", 10).out
     assert {line.split()[0] for line in shown.splitlines() if line.strip()} >= set("123456789")
+
+
+def test_a_curve_that_says_nothing_is_told_and_ends_with_1(rankdrift, tmp_path):
+    """Seven clicks between each two ranks: intervals reach from one number to many times that."""
+    rows = [(((rank, c), (rank + 1, 1 - c)), b, 1) for rank in range(1, 9) for b in range(4)
+            for c in (0, 1)]  # fmt: skip
+    listed(rows, buckets=16).save(tmp_path / "few.parquet")
+    few = rankdrift("estimate", tmp_path / "few.parquet", "--curve", "direct")
+    assert few.code == 1
+    assert "This curve says nothing: at " in few.err and "rankdrift inspect" in few.err
+    many = [(shown, b, 200) for shown, b, _ in rows]
+    listed(many, buckets=16).save(tmp_path / "many.parquet")
+    enough = rankdrift("estimate", tmp_path / "many.parquet", "--curve", "direct")
+    assert enough.code == 0 and "says nothing" not in enough.err

@@ -132,6 +132,7 @@ def estimate(
         refuse_input(output, inputs, options["format"])
         check_file(output)
     from rankdrift.estimation import estimate
+    from rankdrift.propensities.summary import says_nothing
     from rankdrift.report.terminal.curve import curve_report
 
     counts = counts_of(screen, inputs, options)
@@ -171,6 +172,10 @@ def estimate(
     )
     if output:
         screen.say("", f"The propensities are in {output}.")
+    useless = says_nothing(found)
+    if useless:
+        screen.say("", useless)
+        return Exit.UNFIT
     screen.next("rankdrift", "diagnose", *shorter(inputs), *typed(options))
     return Exit.GOOD
 

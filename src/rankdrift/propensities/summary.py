@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from rankdrift.propensities.propensities import Propensities
 
 SHOWN_RANKS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)
+WIDEST = 4.0
+"""An interval may reach from one end to so many times that. More, and the number in its middle may
+be twice or half as much: it says nothing."""
 _NAMED_SEGMENTS = 10
 
 
@@ -55,6 +58,27 @@ def summarise(p: Propensities, level: float = 0.95, simultaneous: bool = False) 
 def gap_words(p: Propensities) -> list[str]:
     """Ranks without an estimate, a sentence for each reason."""
     return [f"No estimate for ranks {ranks}: {why}." for why, ranks in _gaps(p).items()]
+
+
+def says_nothing(p: Propensities) -> str:
+    """Why the curve is of no use, in a sentence; empty if it is: most of its clicks, those at the
+    reference apart, are at ranks whose 95% intervals are at most WIDEST wide."""
+    low, high = p.interval()
+    others = p.ranks != p.reference
+    wide = ~(high <= WIDEST * low)
+    clicks = np.where(others, p.clicks, 0)
+    if not others.any() or clicks[wide].sum() <= clicks.sum() / 2:
+        return ""
+    rank = int(p.ranks[others & wide][np.argmax(clicks[others & wide])])
+    place = int(np.searchsorted(p.ranks, rank))
+    between = f"from {low[place]:.2g} to {high[place]:.2g}"
+    if not np.isfinite(high[place]):
+        between = "anything at all"
+    return (
+        f"This curve says nothing: at {(others & wide).sum():,} of {others.sum():,} ranks the "
+        f"interval reaches further than {WIDEST:g} times its lower end, such as {between} at "
+        f"rank {rank}. See `rankdrift inspect` for what would help, or add days."
+    )
 
 
 def one_line(p: Propensities) -> str:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rankdrift.core.words import figure
+from rankdrift.propensities.summary import WIDEST
 from rankdrift.report.page.series import Series
 
 TYPICAL = 10  # the rank whose numbers come first
-WIDEST = 4.0
-"""An interval may reach from one end to so many times that. More, and the number in its middle may
-be twice or half as much: it says nothing, and is no headline."""
 NOTHING = "What was found"
 
 

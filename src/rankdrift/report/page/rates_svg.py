@@ -10,10 +10,10 @@ from rankdrift.core.words import percent, rank_words, segment_words
 from rankdrift.counts.counts import Counts
 from rankdrift.methods.click_rates import RateSplit, split_click_rates
 from rankdrift.propensities.propensities import Propensities
+from rankdrift.propensities.summary import WIDEST
 from rankdrift.propensities.table import most_clicked
 from rankdrift.report.page.axis import Axis, Frame, largest_drawn, path_of, spaced
 from rankdrift.report.page.curve_svg import APART, MIDDLE, SMALL
-from rankdrift.report.page.headline import WIDEST
 from rankdrift.report.page.series import LEVEL
 
 MOST_PANELS = 4

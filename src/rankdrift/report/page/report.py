@@ -17,7 +17,7 @@ from rankdrift.core.words import figure, printable
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.checks.segments import segment_difference_words
 from rankdrift.propensities.propensities import Propensities
-from rankdrift.propensities.summary import gap_words
+from rankdrift.propensities.summary import WIDEST, gap_words
 from rankdrift.report.diagnosis import HEADLINES, UNSEEN, Sorted, sort_checks
 from rankdrift.report.page.blocks import funnel_lines, listed, made_now, note_lines
 from rankdrift.report.page.comparison_tables import (
@@ -29,7 +29,7 @@ from rankdrift.report.page.comparison_tables import (
 from rankdrift.report.page.curve_svg import curve_picture
 from rankdrift.report.page.difference_svg import common_reach, difference_picture
 from rankdrift.report.page.frame import render
-from rankdrift.report.page.headline import TYPICAL, WIDEST, headline, typical_rank, worth
+from rankdrift.report.page.headline import TYPICAL, headline, typical_rank, worth
 from rankdrift.report.page.rates_svg import rate_pictures
 from rankdrift.report.page.series import LEVEL, MOST_SEGMENTS, Series, all_series
 from rankdrift.report.page.small_pictures import method_pictures, period_picture, weight_picture
