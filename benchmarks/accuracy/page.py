@@ -25,8 +25,6 @@ def in_short(name: str, found: dict[str, Any]) -> str:
             f"{worst['bias_error']:.4f} at {worst['first']}–{worst['last']}  "
             f"{entry['seconds']:.2f} s"
         )
-    if "diagnosed" in found:
-        lines.append(f"  diagnose: {found['diagnosed']}")
     return "\n".join(lines)
 
 
@@ -91,14 +89,6 @@ def detail(name: str, found: dict[str, Any]) -> str:
     lines = [f"### {found['title']}", "", f"`{name}`, {found['repetitions']} repetitions."]
     if found["note"]:
         lines[-1] += f" Note: {found['note']}."
-    if "diagnosed" in found:
-        told = dict(found["diagnosed"])
-        every = told.pop("any")
-        by = ", ".join(f"{check} {share:.0%}" for check, share in told.items())
-        lines.append(
-            f"`diagnose` says that ranks did not move by themselves in {every:.0%} of them"
-            f"{f'; by check: {by}' if by else ''}."
-        )
     blocks = max((e.get("blocks", []) for e in found["estimators"].values()), key=len)
     heads = [
         f"{b['first']}–{b['last']}" if b["last"] > b["first"] else f"{b['first']}" for b in blocks

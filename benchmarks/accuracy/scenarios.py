@@ -21,15 +21,13 @@ TOP = ("auto", "loglog", "direct")  # where there are fewer ranks than a batch o
 @dataclass(frozen=True)
 class Scenario:
     """draw: seed -> World. holds: the estimators whose assumptions hold here, which must not be
-    biased. bound: options of `bounds.information`, where there is a bound; diagnosed: ask
-    `diagnose` too."""
+    biased. bound: options of `bounds.information`, where there is a bound."""
 
     title: str
     draw: Callable[[int], World]
     estimators: tuple[str, ...]
     holds: tuple[str, ...]
     bound: Mapping[str, Any] | None = None
-    diagnosed: bool = False
     note: str = ""
     truth_of: str | None = None  # the segment whose curve is wanted
 
@@ -148,7 +146,6 @@ SCENARIOS: dict[str, Scenario] = {
         draw=lambda seed: worlds.rising_and_falling(seed, 60_000, 100, (0.1, 0.8)),
         estimators=("loglog",),
         holds=(),
-        diagnosed=True,
         note="assumption broken: rank changes are caused by relevance",
     ),
     "clicks-move-ranks": Scenario(
@@ -156,15 +153,13 @@ SCENARIOS: dict[str, Scenario] = {
         draw=lambda seed: worlds.feedback(seed, 60_000, 100),
         estimators=("loglog",),
         holds=(),
-        diagnosed=True,
         note="assumption broken: rank changes are caused by clicks",
     ),
     "steady": Scenario(
-        title="The same world without either, to see that diagnose keeps quiet",
+        title="The same world without either",
         draw=lambda seed: worlds.rising_and_falling(seed, 60_000, 100, (0.0, 0.0)),
         estimators=AUTO,
         holds=FIXED,
-        diagnosed=True,
     ),
     "segments": Scenario(
         title="Two segments with different curves; the truth is that of the flat third",

@@ -16,8 +16,6 @@ from rankdrift.core.errors import RankdriftError
 
 BLOCKS = ((1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255), (256, 500))
 
-# Checks of `diagnose` that ask whether ranks moved for no reason of the docs' own.
-MOVES = {"moved up against moved down", "short against long gaps"}
 # Estimators of a fixed curve, and the curve whose bound is theirs.
 BOUNDED = {
     "loglog": "loglog",
@@ -67,11 +65,6 @@ def repeat(task: tuple[str, int]) -> dict[str, Any]:
             done[estimator] = str(error)
             continue
         done[estimator] = judge(found, truth, time.process_time() - start)
-    if scenario.diagnosed:
-        from rankdrift.diagnosis.diagnosing import diagnose
-
-        checks = diagnose(world.counts).checks
-        done["diagnose"] = [c.name for c in checks if c.verdict in ("caution", "serious")]
     return done
 
 
@@ -103,13 +96,6 @@ def summarise(name: str, trials: Iterable[dict[str, Any]]) -> dict[str, Any]:
                 variance = centred_variance(info, BOUNDED[estimator])
                 entry["efficiency"] = efficiency(good, variance)
         found["estimators"][estimator] = entry
-    if scenario.diagnosed:
-        flagged = [t["diagnose"] for t in every]
-        names = sorted({check for checks in flagged for check in checks})
-        found["diagnosed"] = {
-            "any": float(np.mean([bool({*checks} & MOVES) for checks in flagged])),
-            **{check: float(np.mean([check in checks for checks in flagged])) for check in names},
-        }
     return found
 
 
