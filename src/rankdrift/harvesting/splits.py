@@ -479,11 +479,11 @@ def _arms(p: Planner) -> str:
         f"least({double(p, HATS[-1] * HAT)},"
         f" {double(p, 'other_s')} / {double(p, f'other_n * {LEVEL}')})"
     )
-    deep = f"SELECT *, {depth} AS h FROM ({others}) AS others WHERE other_n > 0"
+    deep = f"SELECT *, {depth} AS depth FROM ({others}) AS others WHERE other_n > 0"
     hats = ", ".join(
         rounded(
             p,
-            f"greatest({double(p, 0)}, {double(p, 1)} - abs(h / {double(p, HAT)}"
+            f"greatest({double(p, 0)}, {double(p, 1)} - abs(depth / {double(p, HAT)}"
             f" - {double(p, i)})) * {double(p, FINE)}",
         )
         + f" AS f{i}"
