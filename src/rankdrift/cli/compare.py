@@ -6,7 +6,16 @@ from typing import Any
 
 import click
 
-from rankdrift.cli.options import SEED, Sections, guesses, log_options, read, shorter, typed
+from rankdrift.cli.options import (
+    COUNTING,
+    SEED,
+    Sections,
+    guesses,
+    log_options,
+    read,
+    shorter,
+    typed,
+)
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
@@ -31,7 +40,7 @@ def methods_help() -> str:
     return f"{'; '.join(words)}."
 
 
-@click.command(cls=Sections)
+@click.command(cls=Sections, first=("methods", "chart", *COUNTING))
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option(
     "--methods",

@@ -7,10 +7,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdrift.cli.exits import Exit
-from rankdrift.cli.options import SEED, Sections, given, guesses, log_options, read, shorter, typed
+from rankdrift.cli.options import (
+    COUNTING,
+    SEED,
+    Sections,
+    given,
+    guesses,
+    log_options,
+    read,
+    shorter,
+    typed,
+)
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
+from rankdrift.cli.settings import from_file
 
 if TYPE_CHECKING:
     from rankdrift.core.types import Clicks, Errors
@@ -32,7 +43,10 @@ class CurveOption(click.Option):
         return super().get_help_record(ctx)
 
 
-@click.command(cls=Sections)
+@click.command(
+    cls=Sections,
+    first=("output", "curve", "by", "adjust", "clicks", "extrapolate_to", "level"),
+)
 @click.argument("inputs", nargs=-1, required=True, metavar="COUNTS_OR_LOG...")
 @click.option(
     "-o", "--output", metavar="FILE", help="Where the propensities go: .csv, .parquet or .json."
@@ -157,7 +171,7 @@ def estimate(
     return Exit.GOOD
 
 
-@click.command(cls=Sections)
+@click.command(cls=Sections, first=("curve", "reference", *COUNTING))
 @click.argument("inputs", nargs=-1, required=True, metavar="COUNTS_OR_LOG...")
 @click.option("--curve", default="auto", show_default=True, help="As in estimate.")
 @click.option("--reference", default=1, show_default=True, help="The rank whose propensity is 1.")
@@ -205,7 +219,8 @@ def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) 
     from rankdrift.harvesting.counting import harvest
     from rankdrift.harvesting.taking import take_counts
 
-    flags = [f"--{name.replace('_', '-')}" for name in given(options)]
+    names = [name for name in given(options) if not from_file(name)]
+    flags = [f"--{name.replace('_', '-')}" for name in names]
 
     def count(logs: tuple[str, ...]) -> "Counts":
         flags.clear()

@@ -5,13 +5,13 @@ from typing import Any
 import click
 
 from rankdrift.cli.exits import Exit
-from rankdrift.cli.options import Sections, log_options, read, shorter, typed
+from rankdrift.cli.options import COUNTING, Sections, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, join, talking
 
 
-@click.command(cls=Sections)
+@click.command(cls=Sections, first=("html", *COUNTING))
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("--html", metavar="FILE", help="Also write the findings as a page to keep.")
 @log_options()
