@@ -1,9 +1,14 @@
 """Options in rankdrift.toml: found by itself, said, and beaten by what is typed."""
 
+import re
+
+import click
 import pytest
 
 from rankdrift import Counts
 from rankdrift.cli import VERBS
+from rankdrift.cli import rankdrift as group
+from rankdrift.cli.settings import TYPED_ONLY
 from rankdrift.log.options import TABLES, read_settings
 
 
@@ -74,11 +79,11 @@ def test_another_file_instead_or_none(settings, read, log):
 
 def test_a_table_has_options_of_its_verb(settings, rankdrift, log):
     settings(
-        "max_rank = 20\n[harvest]\nbuckets = 8\noutput = 'c.parquet'\n"
+        "max_rank = 20\n[harvest]\nbuckets = 8\n"
         "[estimate]\ncurve = 'loglog'\nby = ['platform']\nsimultaneous = true\nlevel = 1\n"
         "[report]\nqueries = false\n[simulate.pairs]\nranks = 5\n"
     )
-    assert rankdrift("harvest", log, "--segment", "platform").code == 0
+    assert rankdrift("harvest", log, "--segment", "platform", "-o", "c.parquet").code == 0
     counts = Counts.load("c.parquet")
     assert (counts.max_rank, counts.buckets) == (20, 8)
     done = rankdrift("estimate", "c.parquet", "--level", 0.9, "--json")
@@ -108,9 +113,10 @@ def test_values_become_what_is_typed(settings, read, log):
         ("[estimat]\ncurve = 'loglog'", "unknown option 'estimat'. Did you mean 'estimate'?"),
         ("curve = 'loglog'", "options of one verb go under its name, such as [estimate]"),
         ("train = 3", "train is a verb. Its options go under [train]"),
-        ("[inspect]\nhtm = 'x'", "unknown option 'htm' of inspect. Did you mean 'html'?"),
-        ("[inspect]\nhtml = 1", "'rankdrift.toml': html takes text, not 1."),
-        ("[inspect]\nhelp_all = true", "unknown option 'help_all' of inspect."),
+        ("[inspect]\nquite = true", "unknown option 'quite' of inspect. Did you mean 'quiet'?"),
+        ("[inspect]\nhtml = 'x'", "'rankdrift.toml': html cannot be in a file."),
+        ("[inspect]\nhelp_all = true", "help_all cannot be in a file."),
+        ("where = 1", "'rankdrift.toml': where takes text, not 1."),
         ("max_rank = '20'", "'rankdrift.toml': max_rank takes a whole number, not '20'."),
         ("max_rank = true", "max_rank takes a whole number, not True."),
         ("dedupe = 1", "dedupe takes true or false, not 1."),
@@ -145,3 +151,16 @@ def test_python_and_steps_of_the_demo_do_not_look_for_it(settings, rankdrift, lo
     done = rankdrift("demo", "--rows", 600, "-o", "demo", "--json")
     assert done.json["simulate"]["options"]["bots"] == 0
     assert "rankdrift.toml" not in done.err
+
+
+def test_no_file_says_where_to_write():
+    """Which options are places to write is known by the words of their help."""
+    places = set()
+    for name in VERBS:
+        verb = group.get_command(None, name)
+        for command in verb.commands.values() if isinstance(verb, click.Group) else [verb]:
+            for option in command.params:
+                words = (getattr(option, "help", None) or "").lower()
+                if re.search(r"where .+ goe?s?|^also (write|draw)|^table .+ chart", words):
+                    places.add(option.name)
+    assert places == {"output", "html", "chart"} < set(TYPED_ONLY)

@@ -14,8 +14,9 @@ from click.core import ParameterSource
 from rankdrift.core.errors import BadOption, did_you_mean
 
 FILE = "rankdrift.toml"
-# Options of every verb that are about one run.
-_OF_A_RUN = ("config", "help", "help_all")
+# Options that no file may hold: those about itself and the help, and where to write, lest a folder
+# from somewhere else choose which of your files is replaced.
+TYPED_ONLY = ("config", "help_all", "output", "html", "chart")
 
 
 def takes_settings(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,13 +60,14 @@ def _said(ctx: click.Context, path: str) -> Iterator[tuple[str, Any]]:
     shared, tables = read_settings(path)
     own = _table(ctx, tables, path)
     options = {_key(p): p for p in ctx.command.params if isinstance(p, click.Option)}
-    for name in _OF_A_RUN:
-        options.pop(name, None)
+    known = [name for name in options if name not in TYPED_ONLY]
     for name in own:
+        if name in options and name in TYPED_ONLY:
+            raise BadOption(f"{path!r}: {name} cannot be in a file. Type it with each command.")
         if name not in options:
             raise BadOption(
                 f"{path!r} has an unknown option {name!r} of {ctx.info_name}."
-                f"{did_you_mean(name, options)} Known are {', '.join(options)}."
+                f"{did_you_mean(name, known)} Known are {', '.join(known)}."
             )
     for name, option in options.items():
         if name in own or (name in shared and _is_of_log(option)):
