@@ -104,7 +104,7 @@ def test_what_is_typed_can_be_typed_again(reached, options):
 
 
 def test_defaults_in_the_help_are_those_of_the_api(rankdrift):
-    told = " ".join(rankdrift("harvest", "--help").out.split())
+    told = " ".join(rankdrift("harvest", "--help-all").out.split())
     assert f"errors. [default: {BUCKETS}]" in told
     assert f"two ranks. [default: {MAX_SHOWN}]" in told
     assert "Ignore deeper ranks. [default: 500]" in told

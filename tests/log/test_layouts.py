@@ -83,7 +83,7 @@ def test_a_new_layout_is_named_where_layouts_are(tabbed, table):
         read_log(table, layout="tabed")
     assert "Did you mean 'tabbed'? There are auto, long, list, events, tabbed." in str(error.value)
 
-    @click.command(cls=Sections)
+    @click.command(cls=Sections, first=["layout"])
     @log_options()
     def verb(**options):
         pass

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdrift.cli.options import (
+    COUNTING,
     SEED,
     Sections,
     guesses,
@@ -45,7 +46,7 @@ def methods_help() -> str:
     return f"{'; '.join(words)}."
 
 
-@click.command(cls=Sections)
+@click.command(cls=Sections, first=("methods", "chart", *COUNTING))
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option(
     "--methods",

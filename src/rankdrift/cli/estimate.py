@@ -8,6 +8,7 @@ import click
 
 from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import (
+    COUNTING,
     SEED,
     Sections,
     given,
@@ -21,6 +22,7 @@ from rankdrift.cli.options import (
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
+from rankdrift.cli.settings import from_file
 from rankdrift.core.errors import BadOption
 from rankdrift.core.words import many
 
@@ -44,7 +46,10 @@ class CurveOption(click.Option):
         return super().get_help_record(ctx)
 
 
-@click.command(cls=Sections)
+@click.command(
+    cls=Sections,
+    first=("output", "curve", "by", "adjust", "clicks", "extrapolate_to", "level"),
+)
 @click.argument("inputs", nargs=-1, required=True, metavar="COUNTS_OR_LOG...")
 @click.option(
     "-o", "--output", metavar="FILE", help="Where the propensities go: .csv, .parquet or .json."
@@ -180,7 +185,7 @@ def estimate(
     return Exit.GOOD
 
 
-@click.command(cls=Sections)
+@click.command(cls=Sections, first=("curve", "reference", *COUNTING))
 @click.argument("inputs", nargs=-1, required=True, metavar="COUNTS_OR_LOG...")
 @click.option("--curve", default="auto", show_default=True, help="As in estimate.")
 @click.option(
@@ -242,10 +247,10 @@ def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) 
     paths = counts_files(inputs)
     if not paths:
         return take_counts(inputs, count)
-    typed_here = given(options)
-    max_rank = typed_here.pop("max_rank", None)
-    if typed_here:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in typed_here)
+    asked = given(options)
+    max_rank = asked.pop("max_rank", None)
+    flags = ", ".join(f"--{name.replace('_', '-')}" for name in asked if not from_file(name))
+    if flags:
         raise BadOption(
             f"{flags}: that is how to read a log, but these are counts already. Leave it out, or "
             "give the log instead of its counts."

@@ -6,14 +6,17 @@ from typing import Any
 import click
 
 from rankdrift.cli.exits import Exit
-from rankdrift.cli.options import SEED, Sections, again, guesses, log_options, read
+from rankdrift.cli.options import READING, SEED, Sections, again, guesses, log_options, read
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.cli.train import gain_options, split
 from rankdrift.core.errors import BadOption
 
 
-@click.command(cls=Sections)
+@click.command(
+    cls=Sections,
+    first=("models", "baselines", "output", "relevance", *READING),
+)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option(
     "--model",
@@ -21,7 +24,7 @@ from rankdrift.core.errors import BadOption
     multiple=True,
     required=True,
     metavar="FILE",
-    help="What `rankdrift train` wrote. Repeat for each.",
+    help="What `rankdrift train` wrote; repeatable.",
 )
 @click.option(
     "--baseline",
@@ -35,9 +38,11 @@ from rankdrift.core.errors import BadOption
     "--output",
     multiple=True,
     metavar="FILE",
-    help="A table (.csv, .json, .tex) or a chart (.png, .svg, .html).",
+    help="Table (.csv, .json, .tex) or chart (.png, .svg, .html).",
 )
-@click.option("--ranks", default="1,2,4,8,16,32", show_default=True, help="To judge at.")
+@click.option(
+    "--ranks", metavar="N,…", default="1,2,4,8,16,32", show_default=True, help="To judge at."
+)
 @click.option("--bootstrap", default=1000, show_default=True, help="Samples of queries.")
 @click.option("--relevance", metavar="NAME", help="A column of true relevance, if there is one.")
 @gain_options

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdrift.cli.exits import Exit
-from rankdrift.cli.options import Sections, guesses, log_options, read, shorter, typed
+from rankdrift.cli.options import COUNTING, Sections, guesses, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, check_folder, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
@@ -41,7 +41,7 @@ def given_sizes(buckets: int | None, max_shown: int | None) -> dict[str, int]:
     return {name: value for name, value in sizes.items() if value is not None}
 
 
-@click.command(cls=Sections)
+@click.command(cls=Sections, first=("output", "by", *COUNTING))
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where the counts go.")
 @click.option(
@@ -64,9 +64,8 @@ def harvest(
     LOG is a file, a folder or a glob in quotes: Parquet, CSV or JSON lines, compressed or not, or
     a DuckDB file. Several are read as one.
 
-    What is counted are pairs, one query and one doc on one day, that were shown at two ranks or
-    more and clicked. Everything else is accounted for by reason. Exits with 1 if there is no such
-    pair.
+    Counted are pairs, one query and one doc on one day, shown at two ranks or more and clicked;
+    the rest is told by reason. Exits with 1 without any.
 
     \b
         rankdrift harvest 'logs/*.parquet' -o counts.parquet

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdrift.cli.exits import Exit
-from rankdrift.cli.options import Sections, log_options, read, shorter, typed
+from rankdrift.cli.options import COUNTING, Sections, log_options, read, shorter, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, join, talking
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 BY_DAY = 10_000_000  # rows from which on a file a day is worth while
 
 
-@click.command(cls=Sections)
+@click.command(cls=Sections, first=("html", *COUNTING))
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("--html", metavar="FILE", help="Also write the findings as a page to keep.")
 @log_options()

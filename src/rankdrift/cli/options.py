@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from rankdrift.cli.screen import WHOLE
+from rankdrift.cli.settings import from_file
 from rankdrift.core.errors import BadOption, RankdriftError
 from rankdrift.log.engines.choosing import ENGINES
 from rankdrift.log.layouts import layouts_help
@@ -17,7 +19,11 @@ from rankdrift.log.log import Log, read_log
 from rankdrift.log.options import TAKES, Rules
 
 ENGINE = ("engine", "master", "memory", "threads")
-NOT_TYPED = ("source", "session")  # LOG itself, and an object that only Python can pass
+# LOG itself, an object that only Python can pass, and what every verb takes.
+NOT_TYPED = ("source", "session", "config")
+# What matters most of a log, where its rows are read, and where its pairs are counted.
+READING = ("query", "doc", "rank", "click", "day", "search", "segment", "where", "max_rank")
+COUNTING = (*READING, "same")
 LARGEST_RESULT = 100_000_000  # bytes: what is larger is a log, and takes long to look into
 
 
@@ -30,6 +36,7 @@ class Help(NamedTuple):
 
 
 _COLUMNS, _ROWS, _RUN = "Columns (guessed from their names if not given)", "Rows", "Where it runs"
+_LOG = "Of the log (columns are guessed if not given)"
 _RULES = Rules()
 
 HELP = {
@@ -74,7 +81,6 @@ HELP = {
     ),
     "format": Help(_RUN, "FORMAT", "parquet, csv, json or duckdb, where names do not tell."),
     "table": Help(_RUN, "NAME", "The table in a DuckDB file."),
-    "config": Help(_RUN, "FILE", "A TOML file with any of these options; those typed here win."),
     "engine": Help(_RUN, "ENGINE", f"{' or '.join(ENGINES.names)}.  [default: duckdb]"),
     "master": Help(_RUN, "URL", "Of Spark, such as local[4]."),
     "memory": Help(_RUN, "SIZE", "What DuckDB may use, such as 2GB.  [default: most there is]"),
@@ -104,18 +110,41 @@ class LogOption(click.Option):
 
 
 class Sections(click.Command):
-    """A command whose help lists options under headings, its own first."""
+    """A command with many options: --help lists those that matter most, --help-all lists all, under
+    headings, its own before those of a log.
+
+    Parameters
+    ----------
+    first
+        Names of the options that matter most.
+    """
+
+    def __init__(self, *args: Any, first: Iterable[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.first = tuple(first)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        options = [p for p in self.get_params(ctx) if isinstance(p, click.Option)]
+        whole = WHOLE in ctx.meta
         listed: dict[str, list[tuple[str, str]]] = {"Options": []}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None and isinstance(parameter, click.Option):
-                section = parameter.section if isinstance(parameter, LogOption) else "Options"
+        for option in options:
+            if not whole and option.name not in self.first:
+                continue
+            section = "Options"
+            if isinstance(option, LogOption):
+                section = option.section if whole else _LOG
+            if record := option.get_help_record(ctx):
                 listed.setdefault(section, []).append(record)
         for name, records in listed.items():
-            with formatter.section(name):
-                formatter.write_dl(records)
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
+        if not whole:
+            formatter.write_paragraph()
+            formatter.write_text(
+                f"--help-all lists all {len(options)} options; every verb takes --json, --quiet, "
+                "--config."
+            )
 
 
 Command = Callable[..., Any]
@@ -156,7 +185,7 @@ def _flag(name: str) -> str:
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were typed, as `read_log` takes them."""
+    """The options that were typed or stand in the file of settings, as `read_log` takes them."""
     plain = {k: _names(v) if isinstance(v, tuple) else v for k, v in options.items()}
     return {k: v for k, v in plain.items() if v is not None}
 
@@ -228,9 +257,13 @@ def _is_result(path: str) -> str:
 
 
 def typed(options: Mapping[str, Any]) -> list[str]:
-    """The options as one would type them again."""
-    words: list[str] = []
+    """The options as one would type them again, with the file that has the others."""
+    context = click.get_current_context(silent=True)
+    config = context.params.get("config") if context else None
+    words: list[str] = [] if config is None else ["--config", config]
     for name, value in given(options).items():
+        if from_file(name):
+            continue
         flag = _flag(name)
         if isinstance(value, bool):
             words.append(flag if value else f"--no-{flag[2:]}")

@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from rankdrift.cli.settings import takes_settings, told
 from rankdrift.core.artefacts import REPORTED, kind_of_json
 from rankdrift.core.digests import sealed
 from rankdrift.core.errors import Remark
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 _PLAIN_WORD = re.compile(r"[\w@%+=:,./-]+")  # what no shell minds
+WHOLE = "rankdrift.help.whole"  # in a context's `meta` while --help-all is answered
 # What to write where the terminal's encoding lacks a character we use.
 _PLAIN = {"–": "-", "—": "-", "±": "+/-", "…": "...", "─": "-", "━": "-"}
 
@@ -96,17 +98,35 @@ class Step:
 
 
 def talking(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --json and --quiet, and hand the command a `screen`. Nearest to the function."""
+    """Add what every verb takes, and hand the command a `screen`. Nearest to the function."""
 
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
     @click.option("--quiet", "-q", is_flag=True, help="Print no remarks and no progress.")
+    @takes_settings
+    @click.option(
+        "--help-all",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_help_all,
+        help="Show every option and exit.",
+    )
     @wraps(command)
-    def run(as_json: bool, quiet: bool, **options: Any) -> Any:
-        screen = Screen(quiet, as_json, alone=click.get_current_context().find_object(Step) is None)
+    def run(as_json: bool, quiet: bool, config: str | None, **options: Any) -> Any:
+        context = click.get_current_context()
+        screen = Screen(quiet, as_json, alone=context.find_object(Step) is None)
+        screen.say(*told(context))
         with _noting(screen):
             return command(screen=screen, **options)
 
     return run
+
+
+def _help_all(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        ctx.meta[WHOLE] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
 
 
 @contextmanager

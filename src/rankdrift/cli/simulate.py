@@ -8,9 +8,9 @@ import click
 
 from rankdrift.cli.estimate import CLICKS, ERRORS
 from rankdrift.cli.exits import Exit
-from rankdrift.cli.options import SEED
+from rankdrift.cli.options import SEED, Sections
 from rankdrift.cli.output import check_file
-from rankdrift.cli.screen import Screen, talking
+from rankdrift.cli.screen import WHOLE, Screen, talking
 from rankdrift.core.errors import BadOption
 from rankdrift.log.sources import TRUTH
 
@@ -44,7 +44,9 @@ seeded = click.option(
 )
 
 
-@simulate.command()
+@simulate.command(
+    cls=Sections, first=("output", "rows", "days", "queries", "click_rate", "randomised", "seed")
+)
 @click.option(
     "-o",
     "--output",
@@ -132,7 +134,9 @@ def market(screen: Screen, output: str, **options: Any) -> int:
     return Exit.GOOD
 
 
-@simulate.command()
+@simulate.command(
+    cls=Sections, first=("output", "log", "n", "ranks", "propensities", "queries", "seed")
+)
 @click.option(
     "-o", "--output", required=True, metavar="FILE", help="Counts, or with --log a Parquet log."
 )
@@ -214,19 +218,23 @@ def pairs(
     return Exit.GOOD
 
 
-class WorldsCommand(click.Command):
+class WorldsCommand(Sections):
     """Its help lists the worlds that there are when it is asked for."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the names of all worlds, and what goes on in them."""
+        """Write the names of all worlds, and with --help-all what goes on in them."""
         from rankdrift.simulate.worlds import WORLDS
 
         for title, valid in (("Assumptions hold", True), ("Assumptions are broken", False)):
+            kinds = [kind for kind in WORLDS if kind.valid == valid]
             with formatter.section(title):
-                formatter.write_dl([(k.name, k.sentence) for k in WORLDS if k.valid == valid])
+                if WHOLE in ctx.meta:
+                    formatter.write_dl([(kind.name, kind.sentence) for kind in kinds])
+                else:
+                    formatter.write_text(", ".join(kind.name for kind in kinds))
 
 
-@simulate.command(cls=WorldsCommand)
+@simulate.command(cls=WorldsCommand, first=("output", "pairs", "strength", "seed"))
 @click.argument("name", metavar="WORLD")
 @click.option(
     "-o",

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from rankdrift.cli.exits import Exit
-from rankdrift.cli.options import SEED, Sections, again, guesses, log_options, read, typed
+from rankdrift.cli.options import READING, SEED, Sections, again, guesses, log_options, read, typed
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, join, talking
 
@@ -70,7 +70,10 @@ def split(names: str) -> list[str]:
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
-@click.command(cls=Sections)
+@click.command(
+    cls=Sections,
+    first=("output", "features", "propensities", "trees", *READING),
+)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where the model goes.")
 @feature_options
@@ -185,7 +188,11 @@ class FormOption(click.Option):
         return super().get_help_record(ctx)
 
 
-@click.command("export-training", cls=Sections)
+@click.command(
+    "export-training",
+    cls=Sections,
+    first=("output", "form", "features", "propensities", *READING),
+)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("-o", "--output", required=True, metavar="PATH", help="Where the files go.")
 @click.option("--form", cls=FormOption, default="lightgbm", show_default=True)

@@ -102,7 +102,8 @@ def rankdrift() -> None:
         rankdrift inspect 'logs/*.parquet'            your log, nothing written
         rankdrift harvest 'logs/*.parquet' -o counts.parquet
 
-    `rankdrift VERB --help` says more. Results go to stdout; talk goes to stderr, and ends with the
-    next command to try. Every verb takes --json and --quiet. Exit code 0 is good, 1 means that the
-    data will not do, 2 that the request would not.
+    `rankdrift VERB --help` says more, --help-all everything. Results go to stdout; talk goes to
+    stderr, and ends with the next command to try. Every verb takes --json and --quiet, and options
+    from the file rankdrift.toml, if there is one. Exit code 0 is good, 1 means that the data will
+    not do, 2 that the request would not.
     """

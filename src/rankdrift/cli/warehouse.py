@@ -7,7 +7,7 @@ import click
 from rankdrift.cli.counts import end, show_counts
 from rankdrift.cli.exits import Exit
 from rankdrift.cli.harvest import given_sizes, size_options
-from rankdrift.cli.options import ENGINE, Sections, given, log_options, read
+from rankdrift.cli.options import COUNTING, ENGINE, Sections, given, log_options, read
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.core.dialects import DIALECTS
@@ -16,7 +16,7 @@ from rankdrift.core.errors import BadOption
 RUN = ("duckdb", "spark")  # dialects whose statements the tests run; the others they parse
 
 
-@click.command(cls=Sections)
+@click.command(cls=Sections, first=("dialect", "table", *COUNTING))
 @click.argument("sample", required=False, metavar="[LOG]")
 @click.option("--dialect", required=True, metavar="NAME", help=f"{', '.join(DIALECTS)}.")
 @click.option("--table", required=True, metavar="NAME", help="The table in the warehouse.")

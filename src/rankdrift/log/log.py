@@ -248,7 +248,8 @@ def read_log(
     table
         The table in a DuckDB file, or in Spark.
     config
-        A TOML file with any of these options but `session`; those given here win.
+        A TOML file with any of these options but `session`; those given here win. Its tables, named
+        like verbs, are for the command line.
     engine
         "duckdb", the default, or "spark".
     session, master

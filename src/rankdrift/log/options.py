@@ -99,7 +99,7 @@ class Options:
 
     def with_file(self) -> "Options":
         """The same, with what the file `config` says wherever nothing else is said."""
-        found = read_config(self.config) if self.config is not None else {}
+        found = read_settings(self.config)[0] if self.config is not None else {}
         return replace(self, **{k: v for k, v in found.items() if getattr(self, k) is None})
 
     def check(self) -> None:
@@ -142,12 +142,18 @@ TAKES: Mapping[str, Takes] = {f.name: f.metadata["takes"] for f in fields(Option
 """Every option and what it takes."""
 IN_FILES = tuple(name for name, takes in TAKES.items() if takes not in ("path", "session"))
 """Options that may stand in a file."""
+TABLES = (
+    "demo", "inspect", "harvest", "merge", "counts", "estimate", "diagnose", "compare", "train",
+    "evaluate", "report", "export-training", "sql", "import-counts", "simulate", "reproduce",
+)  # fmt: skip
+"""Verbs of the command line, which may have a table of their own in such a file."""
 ROLES = tuple(f.name for f in fields(Roles))
 """Options that name columns."""
 
 
-def read_config(path: str | PathLike[str]) -> dict[str, Any]:
-    """The options in a TOML file, by name, their values not looked at yet."""
+def read_settings(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options in a TOML file, by name, their values not looked at yet; and its tables, which
+    only the command line uses: options of a verb, by the verb's name."""
     try:
         with open(path, "rb") as file:
             found = tomllib.load(file)
@@ -156,12 +162,19 @@ def read_config(path: str | PathLike[str]) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadOption(f"{fspath(path)!r} is not TOML: {error}.") from None
     for name in found:
-        if name not in IN_FILES:
+        if name not in IN_FILES and name not in TABLES:
+            hint = did_you_mean(name, (*IN_FILES, *TABLES))
             raise BadOption(
-                f"{fspath(path)!r} has an unknown option {name!r}.{did_you_mean(name, IN_FILES)} "
-                f"Known are {', '.join(IN_FILES)}."
+                f"{fspath(path)!r} has an unknown option {name!r}.{hint} "
+                f"Known are {', '.join(IN_FILES)}; options of one verb go under its name, such as "
+                "[estimate]."
             )
-    return found
+        if name in TABLES and not isinstance(found[name], dict):
+            raise BadOption(
+                f"{fspath(path)!r}: {name} is a verb. Its options go under [{name}], a line each."
+            )
+    options = {name: value for name, value in found.items() if name in IN_FILES}
+    return options, {name: value for name, value in found.items() if name in TABLES}
 
 
 def _names(value: Any, name: str) -> str | tuple[str, ...] | None:
