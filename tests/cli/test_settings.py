@@ -54,12 +54,12 @@ def test_a_file_that_is_there_is_used_and_told(settings, read, log):
     assert found == {"query": ["query", "category"], "same": "price", "max_rank": 20}
     first, *_, last = done.err.splitlines()
     assert first == "From rankdrift.toml: query, same, max_rank (--config '' to go without)."
-    assert last == f"Next: rankdrift harvest {log} --by day -o counts/"
+    assert last == f"Next: rankdrift harvest {log} -o counts.parquet"
 
     found, done = read("inspect", log, "--max-rank", 30, "--same", "")
     assert found == {"query": ["query", "category"], "same": "", "max_rank": 30}
     assert done.err.startswith("From rankdrift.toml: query (--config")
-    assert f"{log} --max-rank 30 --same '' --by day" in done.err
+    assert f"{log} --max-rank 30 --same '' -o counts.parquet" in done.err
 
     found, done = read("inspect", log, "--quiet")
     assert found["max_rank"] == 20 and done.err == ""
@@ -70,7 +70,7 @@ def test_another_file_instead_or_none(settings, read, log):
     settings("max_rank = 10", "other.toml")
     found, done = read("inspect", log, "--config", "other.toml")
     assert found == {"max_rank": 10} and "From " not in done.err
-    assert f"Next: rankdrift harvest {log} --config other.toml --by day" in done.err
+    assert f"Next: rankdrift harvest {log} --config other.toml -o counts.parquet" in done.err
     found, done = read("inspect", log, "--config", "")
     assert found == {} and "From " not in done.err
     _, done = read("inspect", log, "--config", "no.toml")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdrift.cli.options import (
-    COUNTING,
+    READING,
     SEED,
     Sections,
     guesses,
@@ -46,7 +46,7 @@ def methods_help() -> str:
     return f"{'; '.join(words)}."
 
 
-@click.command(cls=Sections, first=("methods", "chart", *COUNTING))
+@click.command(cls=Sections, first=("methods", "output", *READING))
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option(
     "--methods",
@@ -91,10 +91,8 @@ def compare(
 
     \b
         rankdrift compare 'logs/*.parquet' --methods auto,all-pairs,ctr --max-rank 20
-        rankdrift compare 'logs/*.parquet' --methods auto,em,experiment \\
-            --features 'f_*' --randomised is_random --chart curves.html
         rankdrift compare 'logs/*.parquet' --methods auto,experiment,combined \\
-            --randomised is_random --randomised-apart -o curves/
+            --randomised-apart -o curves/
     """
     if output:
         check_folder(output)

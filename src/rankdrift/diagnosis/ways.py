@@ -240,7 +240,7 @@ def _filled(way: Way, counts: Counts, share: int) -> Way:
         comparisons=weight * share,
     )
     try:
-        curve = estimate(counts)
+        curve = estimate(counts, reference=1)
     except RankdriftError:
         return found
     place = int(np.searchsorted(curve.ranks, DEEPEST, side="right")) - 1
