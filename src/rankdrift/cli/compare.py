@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdrift.cli.options import (
-    READING,
+    COUNTING,
     SEED,
     Sections,
     guesses,
@@ -46,7 +46,7 @@ def methods_help() -> str:
     return f"{'; '.join(words)}."
 
 
-@click.command(cls=Sections, first=("methods", "output", *READING))
+@click.command(cls=Sections, first=("methods", "output", *COUNTING))
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option(
     "--methods",
@@ -86,8 +86,7 @@ def compare(
 ) -> int:
     """Estimate the same curve by several methods and tell how far they are apart.
 
-    Tells which agree, and what a disagreement usually means. A method that the log does not allow
-    is left out, with the reason; exits with 1 if any is.
+    Exits with 1 if a method is left out because the log does not allow it.
 
     \b
         rankdrift compare 'logs/*.parquet' --methods auto,all-pairs,ctr --max-rank 20
