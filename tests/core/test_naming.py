@@ -33,6 +33,6 @@ def test_a_name_like_none_of_them_gets_the_list():
 
 def test_what_help_and_editors_show_is_the_function_itself():
     assert str(inspect.signature(rankdrift.diagnose)).endswith(
-        "curve: str = 'auto', reference: int = 1) -> rankdrift.diagnosis.diagnosing.Diagnosis"
+        "reference: int | None = None) -> rankdrift.diagnosis.diagnosing.Diagnosis"
     )
     assert rankdrift.estimate.__doc__.startswith("Estimate how likely")

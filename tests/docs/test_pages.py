@@ -105,8 +105,8 @@ def check_the_first_curve(printed: str, folder: Path) -> None:
     assert true == 0.32  # 1 / √10
     assert low < value < high and low <= true <= high < NARROW * low
     curves = Propensities.load(folder / "propensities.json")
-    assert set(curves.by_segment) == {("web",), ("mobile",)}
-    for (name,) in curves.by_segment:
+    assert set(curves.segments) == {("web",), ("mobile",)}
+    for (name,) in curves.segments:
         found = curves.segment(name).ratio(10, 1)
         assert found.low <= 10**-0.5 <= found.high < NARROW_HALF * found.low
     page = (folder / "report.html").read_text(encoding="utf-8")

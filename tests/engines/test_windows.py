@@ -72,7 +72,7 @@ def test_names_of_searches_may_begin_anew_every_day(duckdb_engine, tmp_path):
 
 @pytest.mark.parametrize("kind", ["date", "timestamp"])
 @pytest.mark.parametrize("files", ["one", "a day each"])
-def test_by_day_makes_a_file_a_window(engine, tmp_path, files, kind):
+def test_by_day_makes_a_file_a_window(duckdb_engine, tmp_path, files, kind):
     rows = with_holes(spread(5), 5, 0.03, ["on", "device"])
     parts = {}
     for row in rows:
@@ -83,7 +83,7 @@ def test_by_day_makes_a_file_a_window(engine, tmp_path, files, kind):
         types = {"on": pa.timestamp("us")} if kind == "timestamp" else {}
         write_parquet(tmp_path / "log" / f"{name}.parquet", part, **types)
     rows = [row for part in parts.values() for row in part]
-    log = engine.read(tmp_path / "log", day="on", window="7d")
+    log = duckdb_engine.read(tmp_path / "log", day="on", window="7d")
     written = harvest_by_day(log, tmp_path / "counts")
     merged = merge(map(Counts.load, written))
     assert merged.equals(within_days(harvest(log)))

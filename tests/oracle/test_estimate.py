@@ -91,7 +91,7 @@ def test_any_number_of_appearances_are_a_conditional_logit(clicks, distinct):
         repeats = ((rank[:, 1:] == rank[:, :-1]) & (rank[:, 1:] > 0)).any(axis=1)
         options = {"restrict": {"distinct": True}}
         counts = replace(counts, pairs=counts.pairs.take(~repeats), options=options)
-    found = estimate(counts, curve="direct", clicks=clicks, errors="model")
+    found = estimate(counts, curve="direct", clicks=clicks, errors="model", reference=1)
     clicked, design, group = [], [], []
     size = len(found.ranks)
     for number, (shown, won) in enumerate(one_by_one(counts, clicks)):

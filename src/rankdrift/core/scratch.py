@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import stat
 import tempfile
 import time
 import weakref
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 try:
@@ -30,11 +32,12 @@ class Scratch:
     """
 
     def __init__(self) -> None:
-        remove_abandoned()
-        self._folder = tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
-        self.path = Path(self._folder.name)
-        self._lock: int | None = None
-        _MINE.add(self)
+        with undisturbed():
+            remove_abandoned()
+            self._folder = tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
+            self.path = Path(self._folder.name)
+            self._lock: int | None = None
+            _MINE.add(self)
         if fcntl is not None:
             # Locked before it has its name, so that nobody finds it unlocked.
             unnamed = self.path / f"{_LOCK}-new"
@@ -55,6 +58,20 @@ class Scratch:
             self._lock = None
             with suppress(OSError):
                 os.close(lock)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ctrl-C waits until this is over: what is being made would not be known to anybody yet. Python
+    itself tries out where temporary files go by making one."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _MINE: weakref.WeakSet[Scratch] = weakref.WeakSet()

@@ -38,7 +38,7 @@ WORTH_LOGGING = {
 """Columns that make more checks possible, and why."""
 
 SPARK_PAYS = 100_000_000
-"""Rows: below, one machine with DuckDB was faster in every case that was measured (benchmarks)."""
+"""Rows: below, DuckDB on one machine is faster (docs/benchmarks.md has both)."""
 FEW_QUERIES = 32
 """With fewer, differences between queries decide: intervals rest on them."""
 

@@ -55,8 +55,8 @@ def covered_ranks(
 
 
 def best_reference(counts: Counts, clicks: Clicks = "every") -> int:
-    """Rank 1 where enough clicks were won and lost there, in enough buckets; or else the rank where
-    the most were.
+    """Rank 1, unless too few clicks were won and lost there, or in too few buckets, and enough at
+    another: then the rank where the most were.
 
     All propensities are relative to the reference: where it is thin, nothing is sure.
 
@@ -72,7 +72,7 @@ def best_reference(counts: Counts, clicks: Clicks = "every") -> int:
     least = np.minimum(*(each.sum(axis=0) for each in evidence))
     buckets = np.minimum(*((each > 0).sum(axis=0) for each in evidence))
     enough = (least >= ENOUGH_CLICKS) & (buckets >= min(ENOUGH_BUCKETS, terms.buckets))
-    if not len(terms.ranks) or (terms.ranks[0] == 1 and enough[0]):
+    if not len(terms.ranks) or (terms.ranks[0] == 1 and (enough[0] or not enough.any())):
         return 1
     return int(terms.ranks[int(np.argmax(np.where(enough, least + least.max(), least)))])
 
