@@ -3,15 +3,16 @@ import os
 import pytest
 from support.harness import Harness
 
-
 # What these ask of Spark other tests ask of it as well.
 ASKED_ELSEWHERE = {
+    "test_a_click_after_midnight_belongs_to_what_was_shown_before",
     "test_a_day_of_clicks_alone_is_an_empty_file_with_its_funnel",
     "test_a_day_of_searches_that_found_nothing_is_an_empty_file",
     "test_a_list_that_must_be_equal_goes_along_with_the_docs",
     "test_a_row_twice_of_a_pair_that_stayed",
     "test_all_clicks_zero_is_counted_as_such",
     "test_columns_that_must_be_equal",
+    "test_copies_of_rows_that_cannot_be_read",
     "test_days_of_lists",
     "test_days_of_one_file_of_text",
     "test_days_of_searches_with_repeats",
@@ -19,9 +20,12 @@ ASKED_ELSEWHERE = {
     "test_docs_with_blanks_and_commas_in_json_text",
     "test_events_of_other_names",
     "test_fewer_buckets_are_the_larger_number_folded",
+    "test_no_rows",
+    "test_one_day_only",
     "test_pages_of_lists",
     "test_ranks_deeper_than_max_rank_are_dropped",
     "test_ranks_that_count_from_zero",
+    "test_ranks_that_start_at_zero",
     "test_rows_without_a_search_are_never_copies",
     "test_segments_that_text_files_confuse",
     "test_without_a_day_the_whole_log_is_one",
