@@ -22,7 +22,7 @@ def _engine():
 
 
 @kind("logs of any form and with strange values, on Spark, in one session: the oracle's counts",
-      times=200, together=200, least=10.0, seconds=120.0, memory=None)  # fmt: skip
+      times=200, together=200, least=10.0, seconds=300.0, memory=None)  # fmt: skip
 def a_log_on_Spark(rng, folder):
     which = any_form if rng.random() < 0.6 else strange_values
     return which(rng, folder, _engine(), most=20)
@@ -37,7 +37,7 @@ LOG = """
 
 
 @kind("a cluster of two workers, one of which is killed half-way: the same counts, or an error",
-      times=4, together=1, least=10.0, seconds=300.0, memory=None)  # fmt: skip
+      times=4, together=1, least=10.0, seconds=600.0, memory=None)  # fmt: skip
 def a_Spark_worker_killed(rng, folder):
     import pyspark
     from pyspark.sql import SparkSession
