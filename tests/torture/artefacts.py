@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -98,8 +99,8 @@ def _forked_run(command, *, input, timeout, **options):
     Path("model").write_bytes(input)
 
     def child():
-        os.dup2(os.open("model", os.O_RDONLY), 0)
-        trying.main(name)
+        with open("model", encoding="utf-8") as sys.stdin:
+            trying.main(name)
 
     code, _ = ended(forked(child, out="said", err="errors"), seconds=timeout)
     return subprocess.CompletedProcess(command, code, Path("said").read_bytes(), b"")
