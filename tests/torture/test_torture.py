@@ -37,7 +37,7 @@ def _ends(rng, folder):
 
 
 def test_a_death_is_of_one_attempt_and_the_others_follow():
-    kind = Kind("ends", "", _ends, times=5)
+    kind = Kind("ends", "", _ends, times=5, memory=None)
     found = [(name, outcome) for name, outcome, *_ in in_turn(kind, ["a", "b", "c", "d", "e"])]
     assert found == [("a", RIGHT), ("b", REFUSED), ("c", "died"), ("d", RIGHT), ("e", REFUSED)]
 
@@ -52,7 +52,9 @@ def _sleeps(rng, folder):
 
 
 def test_an_error_that_is_not_ours_is_wrong_and_a_hang_ends():
-    ((_, outcome, said, _),) = in_turn(Kind("fails", "", _fails, times=1), ["a"])
+    ((_, outcome, said, _),) = in_turn(Kind("fails", "", _fails, times=1, memory=None), ["a"])
     assert outcome == "wrong" and said.startswith("KeyError at test_torture.py")
-    ((_, outcome, _, _),) = in_turn(Kind("sleeps", "", _sleeps, times=1, seconds=0.2), ["a"])
+    ((_, outcome, _, _),) = in_turn(
+        Kind("sleeps", "", _sleeps, times=1, seconds=0.2, memory=None), ["a"]
+    )
     assert outcome == "no end"
