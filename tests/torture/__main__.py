@@ -134,7 +134,7 @@ def table(results):
         if KINDS[name].times < 10:  # few enough to be told one by one
             told[name].append(f"{one['outcome']}: {one['said']}")
     lines = [
-        "| tried | times | right | refused in words | failed | seconds each |",
+        "| tried | times | right | refused in words | failed | CPU seconds each |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     for name in KINDS:

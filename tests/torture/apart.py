@@ -23,7 +23,7 @@ LONGEST = 3_000  # characters of what an attempt says
 
 
 def in_turn(kind, names, end=float("inf")):
-    """Yields (name, outcome, what it says, seconds) of each attempt, until the time is over."""
+    """Yields (name, outcome, what it says, CPU seconds) of each, until the time is over."""
     left = list(names)
     while left and time.monotonic() < end:
         for result in _in_one_process(kind, tuple(left), end):
@@ -45,20 +45,17 @@ def _in_one_process(kind, names, end):
     try:
         with os.fdopen(reader, "rb", buffering=0) as said:
             for name in names:
-                begun = time.monotonic()
                 line = _line(said, kind.seconds)
-                took = time.monotonic() - begun
                 if line is None:
-                    yield name, "no end", f"not ended after {kind.seconds:.0f} seconds", took
+                    yield name, "no end", f"not ended after {kind.seconds:.0f} seconds", 0.0
                     return
                 if not line:  # it has ended, or has died
                     _, status = os.waitpid(child, 0)
                     child, code = 0, os.waitstatus_to_exitcode(status)
                     if code:
-                        yield name, "died", f"exit code {code}", took
+                        yield name, "died", f"exit code {code}", 0.0
                     return
-                outcome, what = json.loads(line)
-                yield name, outcome, what, took
+                yield name, *json.loads(line)
     finally:
         if child:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -86,10 +83,17 @@ def _work(kind, names, end, folder, writer):
         (inside / "scratch").mkdir(parents=True)
         tempfile.tempdir = os.environ["TMPDIR"] = str(inside / "scratch")
         os.chdir(inside)
-        said = json.dumps(attempt(kind.function, random.Random(name), inside))
-        os.write(writer, said.encode() + b"\n")
+        before = _processor()
+        said = attempt(kind.function, random.Random(name), inside)
+        os.write(writer, json.dumps([*said, _processor() - before]).encode() + b"\n")
         shutil.rmtree(inside, ignore_errors=True)
     os._exit(0)
+
+
+def _processor():
+    """Seconds of processor that this process and those it waited for have taken."""
+    whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, whose))
 
 
 def attempt(function, rng, folder):
