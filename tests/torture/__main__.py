@@ -141,8 +141,10 @@ def table(results):
         if name in found:
             lines.append(_line(name, found[name], seconds[name]))
     lines.append(_line("**all**", sum(found.values(), Counter()), seconds.total()))
+    hour = sum(KINDS[name].times * seconds[name] / found[name].total() for name in found)
+    whole = f"\nAt these rates all that an hour is to hold takes {hour / 60:,.0f} CPU minutes."
     notes = [f"\n{name}: {'; '.join(each)}." for name, each in told.items()]
-    return "\n".join([*lines, *notes])
+    return "\n".join([*lines, whole, *notes])
 
 
 def _line(name, outcomes, seconds):
