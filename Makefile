@@ -9,7 +9,7 @@ help:
 	@echo 'make demo      make up a log and go through all the steps, to demo/report.html'
 	@echo 'make test      style, types and tests: what must pass, in less than fifteen minutes'
 	@echo 'make quick     style, types and the tests that are quick: no Spark, no browser'
-	@echo 'make torture   damage, kill and starve everything, for MINUTES=60, by SEED=1'
+	@echo 'make torture   damage, kill and starve everything, for up to MINUTES=60, by SEED=1'
 	@echo 'make bench     time and memory, beside the obvious ways to do the same'
 	@echo 'make accuracy  bias, errors and coverage in worlds of known truth, beside the peers'
 	@echo 'make docs      the documentation as a site, under build/site'

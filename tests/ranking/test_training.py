@@ -369,6 +369,29 @@ def test_scoring_what_the_model_was_not_trained_on_is_explained():
     assert np.array_equal(made.predict(shuffled), made.predict(matrix(frame())))
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_record_that_somebody_edited_is_checked_entry_by_entry(tmp_path, backend):
+    made = train(matrix(frame(searches=40)), trees=2, threads=1, backend=backend)
+    path, beside = tmp_path / "m", tmp_path / "m.meta.json"
+    made.save(path)
+    whole = {k: v for k, v in json.loads(beside.read_text()).items() if k != "digest"}
+    names = whole["features"]
+    for entry, value, words in (
+        ("features", [{"name": 7}, *names[1:]], "features with names"), ("features", {}, "list"),
+        ("features", [{"name": "f_1", "categories": "ab"}, *names[1:]], "features with names"),
+        ("features", names[1:], "the model has 2 trees"), ("trees", 3, "tells of 3 trees"),
+        ("features", names[::-1], "the model has"), ("trees", "2", "whole number"),
+        ("trees", -1, "whole number"), ("trees", True, "whole number"), ("queries", [1], "hashes"),
+        ("queries", ["-1"], "hashes"), ("history", ["0.5"], "numbers"), ("options", [], "table"),
+        ("gains", None, "table"), ("propensities", 1, "text or nothing"), ("backend", 1, "one of"),
+    ):  # fmt: skip
+        beside.write_text(json.dumps({**whole, entry: value}))
+        with pytest.raises(BadOption, match=words):
+            assert Ranker.load(path).booster
+    beside.write_text(json.dumps(whole))
+    assert len(Ranker.load(path).predict(np.zeros((2, len(names))))) == 2
+
+
 def test_files_that_are_no_models_are_explained(tmp_path):
     made = train(matrix(frame(), ("f_1", "f_word")), trees=2, threads=1)
     path = tmp_path / "m.txt"

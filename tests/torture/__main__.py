@@ -1,25 +1,35 @@
 """make torture: whatever is tried ends in a right result or in an error in words.
 
 python -m torture --minutes 60 --seed 1 (with tests on PYTHONPATH). Prints what was tried and what
-failed; exit code 1 if anything did. An attempt is a process of its own, with 90 seconds, and is
-known by its seed: --only SEED tries that one again and shows what it says.
+failed; exit code 1 if anything did. In an hour each kind is tried as often as it says, in less time
+less often. An attempt is known by its name: --only NAME tries that one again.
 """
 
 import argparse
+import contextlib
 import json
+import multiprocessing
 import os
 import random
+import re
 import shutil
-import signal
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
-from torture.attempts import ATTEMPTS, REFUSED, RIGHT, attempt
+# Threads do not survive a fork: none must be there before.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"):
+    os.environ.setdefault(_name, "1")
 
-SECONDS = 90.0
+from torture import artefacts, logs, originals, spark, verbs  # noqa: E402
+from torture.apart import in_turn  # noqa: E402
+from torture.kinds import KINDS, REFUSED, RIGHT  # noqa: E402
+
+MODULES = (logs, spark, artefacts, verbs)  # in the order of the table
+PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+MEMORY_DISK, ROOM = Path("/dev/shm"), 8 << 30
 SHOWN = 20  # failures, one by one
 
 
@@ -27,84 +37,134 @@ def main():
     parser = argparse.ArgumentParser(prog="torture")
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int)
+    parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument(
+        "--kinds", default="", help="only those whose names match this regular expression"
+    )
+    parser.add_argument("--only", metavar="NAME", help="one attempt, such as 'a damaged log/1/17'")
+    parser.add_argument("--write-page", action="store_true", help=f"the table into {PAGE.name}")
     given = parser.parse_args()
-    if given.only is not None:
-        print(*one(given.only))
-        return
-    found, failures = torture(given.minutes, given.seed)
-    print(table(found))
-    for seed, name, what in failures[:SHOWN]:
-        print(f"\n--only {seed}: {name}\n{what[:600]}")
+    with _place() as place:
+        originals.prepare(place)
+        if given.only:
+            print(*next(in_turn(KINDS[given.only.split("/")[0]], [given.only])))
+            return
+        begun = time.monotonic()
+        results = torture(given, place)
+        took = (time.monotonic() - begun) / 60
+    text = table(results)
+    print(text)
+    if given.write_page:
+        write_page(text, given, took)
+    failures = [one for one in results if one["outcome"] not in (RIGHT, REFUSED)]
+    for one in failures[:SHOWN]:
+        print(f"\n--only '{one['name']}': {one['outcome']}\n{one['said'][:600]}")
     sys.exit(bool(failures))
 
 
-def torture(minutes, seed):
-    """({name: Counter of outcomes}, [(seed, name, what was wrong)])."""
-    end = time.monotonic() + 60 * minutes
-    seeds = random.Random(seed)
-    found, failures = {function.__name__: Counter() for function, _ in ATTEMPTS}, []
-    while time.monotonic() < end:
-        this = seeds.randrange(10**9)
-        name, outcome, what = one(this)
-        found[name][outcome] += 1
-        if outcome not in (RIGHT, REFUSED):
-            failures.append((this, name, what))
-    return found, failures
+@contextlib.contextmanager
+def _place():
+    """A folder for all files: in memory, where there is room, since disks are slow to sync."""
+    if MEMORY_DISK.is_dir() and shutil.disk_usage(MEMORY_DISK).free > ROOM:
+        tempfile.tempdir = str(MEMORY_DISK)
+    with tempfile.TemporaryDirectory(prefix="torture-", ignore_cleanup_errors=True) as place:
+        os.chmod(place, 0o755)
+        tempfile.tempdir = place
+        yield Path(place)
 
 
-def one(seed):
-    """(name, outcome, what was wrong) of the attempt of this seed."""
-    rng = random.Random(seed)
-    functions, weights = zip(*ATTEMPTS, strict=True)
-    (function,) = rng.choices(functions, weights)
-    folder = Path(tempfile.mkdtemp(prefix="torture-"))
-    try:
-        return (function.__name__, *_apart(function, rng, folder))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def torture(given, place):
+    """What became of each attempt: [{name, outcome, said, seconds}]."""
+    batches = plan(given.minutes, given.seed, given.kinds)
+    end = time.monotonic() + 60 * given.minutes
+    fork = multiprocessing.get_context("fork")
+    following = fork.Value("i", 0)
+    lanes = [
+        fork.Process(target=_lane, args=(batches, following, end, place / f"results-{i}"))
+        for i in range(given.processes)
+    ]
+    for lane in lanes:
+        lane.start()
+    for lane in lanes:
+        lane.join()
+    assert not any(lane.exitcode for lane in lanes), "the torture itself failed"
+    lines = "".join((place / f"results-{i}").read_text() for i in range(given.processes))
+    return [json.loads(line) for line in lines.splitlines()]
 
 
-def _apart(function, rng, folder):
-    """In a process of its own, which may die or not end."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        os.setsid()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        said = attempt(function, rng, folder)
-        os.write(writer, json.dumps(said).encode()[:60_000])
-        os._exit(0)
-    os.close(writer)
-    end, code = time.monotonic() + SECONDS, None
-    while code is None and time.monotonic() < end:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        code = os.waitstatus_to_exitcode(status) if ended else None
-        time.sleep(0.01)
-    if code is None:
-        os.killpg(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    with os.fdopen(reader, "rb") as file:
-        said = file.read()
-    if code is None:
-        return "no end", f"not ended after {SECONDS:.0f} seconds"
-    return json.loads(said) if said else ("died", f"exit code {code}")
+def plan(minutes, seed, some=""):
+    """[(kind, names of attempts)], all kinds evenly mixed, so that whenever the time is over each
+    has had its share."""
+    chance, placed = random.Random(seed), []
+    for kind in KINDS.values():
+        if minutes < kind.least or not re.search(some, kind.name):
+            continue
+        times = max(1, round(kind.times * minutes / 60))
+        size = min(kind.together, max(1, times // 4) if kind.together < kind.times else times)
+        starts = range(0, times, size)
+        for i, start in enumerate(starts):
+            names = [f"{kind.name}/{seed}/{n}" for n in range(start, min(start + size, times))]
+            # Those that take long begin at once.
+            when = 0.0 if kind.least else (i + chance.random()) / len(starts)
+            placed.append((when, kind, names))
+    return [(kind, names) for _, kind, names in sorted(placed, key=lambda one: one[0])]
 
 
-def table(found):
+def _lane(batches, following, end, path):
+    """Take the next batch until there is none, or no time."""
+    with path.open("w", buffering=1) as file:
+        while time.monotonic() < end:
+            with following.get_lock():
+                at = following.value
+                following.value += 1
+            if at >= len(batches):
+                return
+            for name, outcome, said, seconds in in_turn(*batches[at], end):
+                one = {"name": name, "outcome": outcome, "said": said, "seconds": seconds}
+                file.write(json.dumps(one) + "\n")
+
+
+def table(results):
     """As text for people, and for docs/reliability.md."""
-    lines = ["| tried | times | right | refused in words | failed |", "|---|---:|---:|---:|---:|"]
-    total = Counter()
-    for name, outcomes in found.items():
-        total += outcomes
-        lines.append(_line(name.replace("_", " "), outcomes))
-    return "\n".join([*lines, _line("**all**", total)])
+    found, seconds, told = defaultdict(Counter), Counter(), defaultdict(list)
+    for one in results:
+        name = one["name"].split("/")[0]
+        found[name][one["outcome"]] += 1
+        seconds[name] += one["seconds"]
+        if KINDS[name].times < 10:  # few enough to be told one by one
+            told[name].append(f"{one['outcome']}: {one['said']}")
+    lines = [
+        "| tried | times | right | refused in words | failed | CPU seconds each |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for name in KINDS:
+        if name in found:
+            lines.append(_line(name, found[name], seconds[name]))
+    lines.append(_line("**all**", sum(found.values(), Counter()), seconds.total()))
+    hour = sum(KINDS[name].times * seconds[name] / found[name].total() for name in found)
+    whole = f"\nAt these rates all that an hour is to hold takes {hour / 60:,.0f} CPU minutes."
+    notes = [f"\n{name}: {'; '.join(each)}." for name, each in told.items()]
+    return "\n".join([*lines, whole, *notes])
 
 
-def _line(name, outcomes):
+def _line(name, outcomes, seconds):
     times, right, refused = outcomes.total(), outcomes[RIGHT], outcomes[REFUSED]
-    return f"| {name} | {times:,} | {right:,} | {refused:,} | {times - right - refused:,} |"
+    failed = times - right - refused
+    each = seconds / times if times else 0.0
+    return f"| {name} | {times:,} | {right:,} | {refused:,} | {failed:,} | {each:.2f} |"
+
+
+def write_page(text, given, took):
+    """The table, and what the run was, between the marks in the page."""
+    said = (
+        f"{took:.0f} minutes with seed {given.seed}, on {given.processes} "
+        f"{'core' if given.processes == 1 else 'cores'}:"
+    )
+    page = PAGE.read_text(encoding="utf-8")
+    marked = re.compile(r"(<!-- run -->\n).*?(<!-- end of run -->)", re.S)
+    assert marked.search(page), "the page has no marks"
+    new = marked.sub(lambda match: f"{match[1]}{said}\n\n{text}\n\n{match[2]}", page)
+    PAGE.write_text(new, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from rankdrift.core.errors import CannotWrite
@@ -57,6 +58,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         if target.exists() and not target.is_file():
             raise CannotWrite(f"Cannot write {path}: it is a device or a pipe. Choose a file.")
         target.parent.mkdir(parents=True, exist_ok=True)
+        _tidy(target.parent)
         yield part
         if target.exists():
             shutil.copymode(target, part)
@@ -179,6 +181,12 @@ def remove_leftovers(directory: str | os.PathLike[str]) -> list[Path]:
                     path.unlink()
                     removed.append(path)
     return removed
+
+
+@cache
+def _tidy(directory: Path) -> None:
+    """Once for each directory that this process writes to."""
+    remove_leftovers(directory)
 
 
 def cannot_write(path: str | os.PathLike[str], error: Exception) -> CannotWrite:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +22,14 @@ from rankdrift.core.files import together, write_text
 from rankdrift.core.notebook import cut, html_table
 from rankdrift.core.types import Floats
 from rankdrift.core.version import __version__
-from rankdrift.ranking.backends import BACKENDS, Backend, Booster, LightGBM, XGBoost
+from rankdrift.ranking.backends import (
+    BACKENDS,
+    Backend,
+    Booster,
+    LightGBM,
+    XGBoost,
+    plain_names,
+)
 from rankdrift.ranking.matrix import Feature, Matrix
 from rankdrift.ranking.trying import try_apart
 
@@ -100,7 +109,16 @@ class Ranker:
     @cached_property
     def booster(self) -> Booster:
         """The library's own model."""
-        return self._backend.open(self.text)
+        booster = self._backend.open(self.text)
+        found = self._backend.contents(booster, self.text)
+        names = plain_names([Feature(name) for name in found.names])
+        if plain_names(self.features) != names or self.trees > found.trees:
+            raise BadOption(
+                f"The record of {self.name!r} tells of {self.trees} trees and the features "
+                f"{_listed(self.features)}; the model has {found.trees} trees and "
+                f"{_listed(map(Feature, found.names))}. Train again."
+            )
+        return booster
 
     @property
     def importance(self) -> dict[str, float]:
@@ -213,32 +231,69 @@ def _read_record(path: Path) -> dict[str, Any]:
     )
 
 
+def _listed(features: Iterable[Feature]) -> str:
+    return cut(", ".join(feature.name for feature in features), _LONG_NAME)
+
+
+def _is_feature(value: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        return False
+    words = value.get("categories", [])
+    return isinstance(words, list) and all(isinstance(word, str) for word in words)
+
+
+def _is_list(of: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(of, value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+# What each entry of a record must be; whoever takes the digest out may have changed any of them.
+_ENTRIES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "backend": ("one of those there are", lambda value: value in [b.name for b in BACKENDS]),
+    "features": ("a list of features with names", _is_list(_is_feature)),
+    "options": ("a table", lambda value: isinstance(value, dict)),
+    "gains": ("a table", lambda value: isinstance(value, dict)),
+    "training": ("a table", lambda value: isinstance(value, dict)),
+    "propensities": ("text or nothing", lambda value: value is None or isinstance(value, str)),
+    "queries": (
+        "a list of hashes",
+        _is_list(lambda q: isinstance(q, str) and bool(re.fullmatch("[0-9a-f]{16}", q))),
+    ),
+    "trees": ("a whole number", lambda value: _is_number(value) and value == int(value) >= 0),
+    "history": ("a list of numbers", _is_list(_is_number)),
+}
+
+
 def _with_record(text: str, record: dict[str, Any], path: Path, name: str) -> Ranker:
     if record["model"] != _digest(text):
         raise BadOption(
             f"{path.name + BESIDE!r} belongs to another model than {str(path)!r}: one of the two "
             "was changed. Train again, or delete the former to use the model as it is."
         )
-    try:
-        features = tuple(
+    for entry, (what, fits) in _ENTRIES.items():
+        if not fits(record.get(entry, ...)):
+            raise BadOption(
+                f"{path.name + BESIDE!r} is damaged: {entry!r} is not {what}. Train again."
+            )
+    return Ranker(
+        name=name,
+        backend=record["backend"],
+        text=text,
+        features=tuple(
             Feature(f["name"], tuple(f["categories"]) if "categories" in f else None)
             for f in record["features"]
-        )
-        return Ranker(
-            name=name,
-            backend=record["backend"],
-            text=text,
-            features=features,
-            options=record["options"],
-            gains=record["gains"],
-            training=record["training"],
-            propensities=record["propensities"],
-            queries=tuple(int(query, 16) for query in record["queries"]),
-            trees=record["trees"],
-            history=tuple(record["history"]),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadOption(f"{path.name + BESIDE!r} is damaged ({error}). Train again.") from None
+        ),
+        options=record["options"],
+        gains=record["gains"],
+        training=record["training"],
+        propensities=record["propensities"],
+        queries=tuple(int(query, 16) for query in record["queries"]),
+        trees=record["trees"],
+        history=tuple(record["history"]),
+    )
 
 
 def _without_record(text: str, path: Path, name: str) -> Ranker:
