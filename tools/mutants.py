@@ -85,7 +85,7 @@ ROOMS = {
         "ranking/gains.py",
         "ranking/test_evaluation.py ranking/test_training.py",
     ),
-    "auc": Room("ranking/auc.py", "ranking/test_auc.py ranking/test_evaluation.py"),
+    "auc": Room("ranking/auc.py", "ranking/test_auc.py"),
     "verdict": Room(
         "diagnosis/verdict.py diagnosis/agreement.py diagnosis/together.py diagnosis/assumption.py",
         "diagnosis/test_verdict.py diagnosis/test_assumption.py diagnosis/test_diagnosis.py",
