@@ -7,7 +7,7 @@ import pytest
 from support.clicklogs import curve
 from support.curve_example import hand
 
-from rankdrift.core.errors import BadOption
+from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.ranking.gains import Weighting, fingerprint, gain_table, labels, weigh
 from rankdrift.ranking.matrix import Matrix
 
@@ -90,6 +90,21 @@ def test_each_segment_has_its_curve_and_borrows_from_it():
     assert found.borrowed == 1
     pooled = weigh(rows, p, beyond="clip", pool=True)
     assert pooled.gain[:3] == pytest.approx([2.0, 10.0, 10.0]) and pooled.borrowed == 0
+
+
+def test_segments_without_a_curve_are_named_with_their_clicks():
+    web = {"segment_columns": ("segment",), "by_segment": {("web",): GAPPY}}
+    rows = clicks_at(5, 20, 20, segment=np.array(["app", "web", "app", "tv"]))
+    words = r"segment app \(2 clicks\); there are for: web\."
+    with pytest.raises(NotIdentified, match=words):
+        weigh(rows, replace(GAPPY, **web))
+
+
+def test_clicks_without_a_propensity_are_counted():
+    with pytest.raises(
+        NotIdentified, match=r"^2 of 3 clicks are at ranks .*: 6, 21; .* 4–5, 9, 20"
+    ):
+        weigh(clicks_at(6, 21, 5), GAPPY)
 
 
 def test_numbers_told_of_gains_are_plain():
