@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.worlds import power, simulate
+from support.worlds import dips, power, simulate
 
 from rankdrift.estimation import auto_curve
 from rankdrift.estimation.auto_curve import Criterion, Neighbour, State, criterion_of
@@ -214,3 +214,19 @@ def test_only_what_is_better_once_fitted_is_taken(monkeypatch):
     cheap = Neighbour(curve("loglog(1, 2, 4, 8, 60)"), np.zeros(1), now.cost - 1)
     taken = auto_curve._first_that_pays(now, [cheap])
     assert taken.curve == cheap.curve and taken.cost == pytest.approx(now.cost - 10)
+
+
+def test_batches_gain_what_is_told():
+    """The usual places of each likely size, one bend and one jump: told, and had by fitting."""
+    world = simulate(6000, 60, 2, curve=dips(power(0.5), 12, 0.4), level=0.2)
+    found = fit(world.counts, Options(curve="loglog(1, 60)"))
+    now = State(found.curve, found.fit, criterion_of(found.fit, found.curve))
+    told = list(auto_curve._gains_of_batches(now))
+    assert 12 in {part.numbers[0] for _, part in told}
+    for size in {part.numbers[0] for _, part in told}:
+        places = [len(part.numbers) - 1 for _, part in told if part.numbers[0] == size]
+        assert places == ([0, 1, 2] if size > 5 else [0])
+    for gain, part in told:
+        basis = Curve((*now.curve.parts, part)).basis(now.criterion.ranks)[:, 1:]
+        had = maximise(found.likelihood, basis).log_likelihood - found.fit.log_likelihood
+        assert gain == pytest.approx(2 * had, rel=NEARLY, abs=NEARLY)

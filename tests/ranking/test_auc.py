@@ -56,6 +56,8 @@ def test_each_thing_is_drawn_once_on_average_with_the_spread_of_a_bootstrap():
 @pytest.mark.parametrize(
     ("score", "click", "weight"),
     [([1, 2], [1], None), ([1, np.nan], [0, 1], None), ([1, 2], [0, 1], [1, -1]),
+     ([1, 2], [0, 1], [1, np.nan]),
+     ([1, 2], [0, 1], [np.inf, 1]), ([1, 2], [0, 1], [1, 1, 1]),
      ([[1]], [[1]], None)],
 )  # fmt: skip
 def test_bad_input_is_explained(score, click, weight):
