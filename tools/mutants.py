@@ -35,7 +35,7 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "rankdrift"
-COPIED = ("src", "tests", "tools", "pyproject.toml")
+COPIED = ("src", "tests", "tools", "docs", "pyproject.toml")
 OPTIONS = "-x -q -rfE --tb=no -W ignore -p no:cacheprovider -p no:xdist --hypothesis-seed=0".split()
 FAST = "not slow and not spark and not browser and not data"
 NOBODY = 65534
@@ -79,7 +79,7 @@ ROOMS = {
     "harvest": Room(
         "harvesting/plan.py harvesting/pairs.py harvesting/ranks.py harvesting/counting.py "
         "harvesting/result.py",
-        "engines/test_harvest.py engines/test_windows.py engines/test_by_day.py",
+        "engines/test_harvest.py",
     ),
     "counts": Room(
         "counts/counts.py counts/funnel.py",
@@ -132,7 +132,8 @@ REPLACED: dict[type[ast.operator], type[ast.operator]] = {
 NAMES = {"min": "max", "any": "all", "minimum": "maximum", "left": "right"}
 NAMES |= {new: old for old, new in NAMES.items()}
 EITHER_WAY = ("min", "max", "minimum", "maximum", "clip", "hypot", "array_equal", "union1d")
-HARMLESS = ("strict", "copy", "stacklevel", "frozen", "eq", "order", "slots")  # keywords
+HARMLESS = """strict copy stacklevel frozen eq order slots overwrite_a overwrite_b
+    check_finite""".split()  # keywords
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """Curves corrected for why docs moved: planted reasons are found and taken out, and only those."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.core.rank_blocks import half_octave_of
 from rankdrift.counts.tables import SPLITS, UNIT, Splits
 from rankdrift.estimation import estimate
-from rankdrift.estimation.adjusting import ADJUSTMENTS, by_ranker, by_score, score_and_time
+from rankdrift.estimation.adjusting import ADJUSTMENTS, _places, by_ranker, by_score, score_and_time
 from rankdrift.estimation.comparisons import split_comparisons
 from rankdrift.estimation.fitting import Options, fit
 
@@ -78,6 +79,21 @@ def test_what_a_code_means():
     assert np.allclose(np.sort(found[:, 0]), np.sort(score / unit), rtol=1e-6)
     assert sorted(found[:, 1]) == [-1, 0, 1, 1]
     assert sorted(found[:, 2]) == [-1, 0, 0, 1] and sorted(found[:, 3]) == [0, 0, 0, 1]
+
+
+def test_where_contests_were_about():
+    """Between the middles of their blocks, 4–5 and 8–11, and as far apart as they were."""
+    rows = SimpleNamespace(
+        clicked=np.array([3, 0]), other=np.array([5, 5]), away=np.log([11 / 4, 40.0])
+    )
+    at, rival = _places(rows, 40)
+    assert rival[0] - at[0] == pytest.approx(np.log(11 / 4))
+    assert at[0] + rival[0] == pytest.approx((np.log(4 * 5) + np.log(8 * 11)) / 2)
+    assert at[1] == 0.0 and rival[1] <= np.log(40)  # never above the first rank
+    at, rival = _places(rows, 9)  # where the page ends the block ends
+    middles = (np.log(4 * 5) + np.log(8 * 9)) / 2
+    assert at[0] == pytest.approx((middles - np.log(11 / 4)) / 2)
+    assert rival.tolist() == pytest.approx([np.log(9)] * 2)
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])

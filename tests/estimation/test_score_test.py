@@ -14,6 +14,7 @@ from rankdrift.estimation.comparisons import (
     mirrored_score,
     split_comparisons,
 )
+from rankdrift.estimation.score_test import Tested as Outcome
 from rankdrift.estimation.score_test import (
     blended_test,
     fit_logistic,
@@ -183,7 +184,7 @@ def test_too_few_to_tell_anything():
 
 def made(p, effect, covariance, by_bucket=(1.0, 2.0)):
     size = len(effect)
-    return Tested(
+    return Outcome(
         p, 10 * p, size, 30.0, np.array(effect), np.array(covariance), np.array(by_bucket)
     )
 

@@ -230,3 +230,15 @@ def test_batches_gain_what_is_told():
         basis = Curve((*now.curve.parts, part)).basis(now.criterion.ranks)[:, 1:]
         had = maximise(found.likelihood, basis).log_likelihood - found.fit.log_likelihood
         assert gain == pytest.approx(2 * had, rel=NEARLY, abs=NEARLY)
+
+
+def test_the_batch_that_is_worth_most_is_the_first_to_be_tried():
+    """By what it gains less what it costs, and so are the four behind it."""
+    now = state(2)
+    worth = sorted(
+        (gain - now.criterion.of_batch(part) for gain, part in auto_curve._gains_of_batches(now)),
+        reverse=True,
+    )
+    gains = {part: gain for gain, part in auto_curve._gains_of_batches(now)}
+    tried = [c.parts[1] for c in auto_curve._richer(now) if len(c.parts) > 1]
+    assert [gains[part] - now.criterion.of_batch(part) for part in tried] == worth[:5]
