@@ -162,13 +162,15 @@ def mutants(path: str, source: str) -> list[Mutant]:
     return [Mutant(path, tree, old, new) for old in _changeable(tree) for new in _others(old)]
 
 
-def sampled(room: str, each: int, seed: int) -> list[Mutant]:
-    """Some mutants of a room, the same for the same seed and code."""
+def sampled(room: str, each: int, seed: int, only: str = "") -> list[Mutant]:
+    """Some mutants of a room, the same for the same seed and code; of those that are printed with
+    the text `only`."""
     files = sorted({f for words in ROOMS[room].files.split() for f in PACKAGE.glob(words)})
     every = [
         mutant
         for file in files
         for mutant in mutants(str(file.relative_to(PACKAGE)), file.read_text(encoding="utf-8"))
+        if only in str(mutant)
     ]
     return random.Random(f"{seed} {room}").sample(every, min(each, len(every)))
 
@@ -384,7 +386,13 @@ class Laboratory:
                 del sys.modules[name]
             os.chdir(self.copy)
             import pytest
+            from hypothesis import Phase, settings
 
+            # A failure is enough: no smaller example of it, and none for being slow.
+            settings.register_profile(
+                "mutants", deadline=None, database=None, phases=(Phase.explicit, Phase.generate)
+            )
+            settings.load_profile("mutants")
             code = int(pytest.main([*OPTIONS, f"--basetemp={self.scratch / 'made'}", *tests]))
         except BaseException as error:
             print(repr(error))
@@ -405,10 +413,11 @@ def readable() -> str:
     return ""
 
 
-def breed(rooms: Sequence[str], each: int, minutes: float, seed: int) -> int:
+def breed(rooms: Sequence[str], each: int, minutes: float, seed: int, only: str = "") -> int:
     """Try mutants of every room in turn until the time is up; print what came of them."""
     end = time.monotonic() + 60 * minutes
-    made = {room: sampled(room, each, seed) for room in rooms}
+    made = {room: those for room in rooms if (those := sampled(room, each, seed, only))}
+    rooms = list(made)
     lived: dict[str, list[Mutant]] = {room: [] for room in rooms}
     killed = Counter[str]()
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
@@ -458,6 +467,7 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=14, help="mutants a room, at the most")
     parser.add_argument("--minutes", type=float, default=25.0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="such as are printed with this text")
     given = parser.parse_args()
     unknown = [room for room in given.rooms if room not in ROOMS]
     if unknown:
@@ -468,7 +478,8 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads and forks do not go together
     for name in PRELOADED:
         importlib.import_module(name)
-    sys.exit(breed(given.rooms or list(ROOMS), given.each, given.minutes, given.seed))
+    rooms = given.rooms or list(ROOMS)
+    sys.exit(breed(rooms, given.each, given.minutes, given.seed, given.only))
 
 
 if __name__ == "__main__":

@@ -67,6 +67,8 @@ def test_every_room_has_files_and_tests_that_there_are():
 def test_a_sample_is_the_same_for_the_same_seed():
     one, same, other = (mutants.sampled("auc", 5, seed) for seed in (1, 1, 2))
     assert list(map(str, one)) == list(map(str, same)) != list(map(str, other))
+    (again,) = mutants.sampled("auc", 5, 1, only=str(one[0]))
+    assert str(again) == str(one[0])
 
 
 def test_a_table():
