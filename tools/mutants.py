@@ -370,8 +370,9 @@ class Laboratory:
             resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
             resource.setrlimit(resource.RLIMIT_CPU, (int(2 * limit) + 1,) * 2)
             sources = str(self.copy / "src")
+            real = [str(ROOT / name) for name in COPIED]  # of which the copy is to be used
             paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-            others = [p for p in paths if p and p != str(ROOT / "src")]
+            others = [p for p in paths if p and p not in real]
             own = {name: str(self.scratch) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME")}
             os.environ.update(
                 own,
@@ -381,7 +382,7 @@ class Laboratory:
             )
             tempfile.tempdir = None
             sys.dont_write_bytecode = True
-            sys.path[:] = [sources, *(p for p in sys.path if not p.startswith(str(ROOT)))]
+            sys.path[:] = [sources, *(p for p in sys.path if p not in real)]
             for name in [name for name in sys.modules if name.split(".")[0] == "rankdrift"]:
                 del sys.modules[name]
             os.chdir(self.copy)
