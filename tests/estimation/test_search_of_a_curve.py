@@ -44,6 +44,8 @@ def test_what_may_become_a_knot():
     assert 10 in criterion(deepest=11).knots  # at the very end of what is allowed
     steps = np.array(sorted({*knots, *GIVEN} - {60}))
     assert (steps[1:] / steps[:-1])[steps[1:] > 26].max() < 1.06
+    deep = set(criterion(deepest=200).knots) | set(GIVEN)
+    assert {*range(10, 181, 10), *range(11, 181, 10)} <= deep and not {185, 190, 200} & deep
     later = criterion(first=5).knots
     assert later == [knot for knot in knots if knot > 5]
 
@@ -242,3 +244,10 @@ def test_the_batch_that_is_worth_most_is_the_first_to_be_tried():
     gains = {part: gain for gain, part in auto_curve._gains_of_batches(now)}
     tried = [c.parts[1] for c in auto_curve._richer(now) if len(c.parts) > 1]
     assert [gains[part] - now.criterion.of_batch(part) for part in tried] == worth[:5]
+
+
+def test_where_there_is_one_candidate_nothing_was_picked():
+    now = criterion(deepest=4)
+    assert now.sizes == range(2, 3)
+    (_, batch) = curve("loglog + batch(2)").parts
+    assert now.of_batch(batch) == pytest.approx(5.0)
