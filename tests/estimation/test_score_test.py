@@ -243,3 +243,16 @@ def test_how_large_a_difference_is_beyond_noise():
         made(0.02, [0.5], [[0.09]]), [shaped], [shape], ranks, np.array([1, 2, 3, 4]), 9.0
     )
     assert line.straight == pytest.approx(np.expm1(np.sqrt(0.25 - 0.09) * line.depth))
+
+
+def test_few_buckets_that_say_most_count_for_few():
+    """Two columns, three large buckets among many small ones: squares of two normal numbers make
+    their effective number half of what equal ones would be, so it is doubled."""
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(40, 2)) * np.where(np.arange(40) < 3, 10.0, 0.5)[:, None]
+    length = (scores**2).sum(axis=1)
+    effective = 2 * length.sum() ** 2 / (length**2).sum()
+    assert effective < 10
+    # The shape is worth PRIOR buckets, of which half are known to be there with two columns.
+    found = blended_test(scores, np.eye(2) * 4.0)
+    assert found.df == 2 and found.df_error == pytest.approx(effective - 1 + 32 / 2 - 1)
