@@ -173,3 +173,9 @@ def test_segments_named_in_a_notebook(many, said):
     )
     named = "; ".join(f"s{i:02}" for i in range(10))
     assert f"Segments: {named}{said}<" in counts._repr_html_()
+
+
+def test_a_summary_names_the_first_day_and_the_last():
+    found = example(days=("2024-01-01", "2024-01-02", "2024-01-05")).summary()
+    assert (found["first_day"], found["last_day"], found["days"]) == ("2024-01-01", "2024-01-05", 3)
+    assert example().summary()["last_day"] is None

@@ -124,3 +124,8 @@ def test_the_shapes_of_the_curve_are_shared_unless_they_are_very_many(curve, kep
     assert _on(fitted, ranks).shape == (3, kept)
     if kept:
         np.testing.assert_allclose(_on(fitted, ranks), fitted.fit.basis[[0, 4, 89]])
+
+
+def test_a_straight_line_leaves_every_block_but_one_to_be_tested():
+    found = curve_test(fit(simulate(3000, 30, 1).counts, Options(curve="loglog(1, 30)")))
+    assert found.df == len(found.first) - 1

@@ -141,3 +141,5 @@ def test_a_fingerprint_is_of_weights_alone():
     assert fingerprint(replace(p, log_p=p.log_p - [0, 0, 0, 0.001])) != fingerprint(p)
     moved = replace(p, ranks=np.array([1, 2, 3, 6], np.int32))
     assert fingerprint(moved) != fingerprint(p)
+    both = [replace(p, segment_columns=("d",), by_segment={(name,): p}) for name in ("web", "app")]
+    assert fingerprint(both[0]) != fingerprint(both[1])
