@@ -3,13 +3,14 @@ BIN := .venv/bin
 # Brings what a target needs into .venv, and has nothing to do when it is there.
 PREPARE := @$(PYTHON) tools/prepare.py
 
-.PHONY: help demo test quick torture bench accuracy docs picture lint format clean
+.PHONY: help demo test quick torture mutants bench accuracy docs picture lint format clean
 
 help:
 	@echo 'make demo      make up a log and go through all the steps, to demo/report.html'
 	@echo 'make test      style, types and tests: what must pass, in less than fifteen minutes'
 	@echo 'make quick     style, types and the tests that are quick: no Spark, no browser'
 	@echo 'make torture   damage, kill and starve everything, for up to MINUTES=60, by SEED=1'
+	@echo 'make mutants   break the core in small ways and see that tests notice, for MINUTES=60'
 	@echo 'make bench     time and memory, beside the obvious ways to do the same'
 	@echo 'make accuracy  bias, errors and coverage in worlds of known truth, beside the peers'
 	@echo 'make docs      the documentation as a site, under build/site'
@@ -37,6 +38,10 @@ SEED ?= 1
 torture:
 	$(PREPARE) test
 	cd tests && ../$(BIN)/python -m torture --minutes $(MINUTES) --seed $(SEED)
+
+mutants:
+	$(PREPARE) quick
+	$(BIN)/python tools/mutants.py --minutes $(MINUTES) --seed $(SEED)
 
 bench:
 	$(PREPARE) bench

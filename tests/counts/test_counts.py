@@ -162,3 +162,20 @@ def test_ranks_that_a_plan_tells_are_spelt_out_as_appearances():
     expected = [[6, 15, *[0] * 19], [4, 4, 5, 9, 9, *[1000] * 16]]
     assert decode(cells).tolist() == expected
     assert decode(np.zeros((0, 2), int)).shape == (0, 2)
+
+
+@pytest.mark.parametrize(("many", "said"), [(10, ""), (12, " and 2 more")])
+def test_segments_named_in_a_notebook(many, said):
+    counts = example(
+        segment_columns=("site",),
+        segments=tuple((f"s{i:02}",) for i in range(many)),
+        by_rank=ByRank(list(range(many)), [1] * many, [30] * many, [9] * many),
+    )
+    named = "; ".join(f"s{i:02}" for i in range(10))
+    assert f"Segments: {named}{said}<" in counts._repr_html_()
+
+
+def test_a_summary_names_the_first_day_and_the_last():
+    found = example(days=("2024-01-01", "2024-01-02", "2024-01-05")).summary()
+    assert (found["first_day"], found["last_day"], found["days"]) == ("2024-01-01", "2024-01-05", 3)
+    assert example().summary()["last_day"] is None

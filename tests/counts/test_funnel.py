@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rankdrift.core.errors import BadCounts, did_you_mean
-from rankdrift.counts.funnel import NOTES, REASONS, Dropped, Funnel, Used
+from rankdrift.counts.funnel import NOTES, REASONS, Dropped, Funnel, Used, waterfall
 
 MONDAY = Funnel(
     rows=100,
@@ -114,3 +114,24 @@ def test_did_you_mean():
     assert did_you_mean("Quer", ["doc", "QUERY"]) == " Did you mean 'QUERY'?"
     assert did_you_mean("zzz", ["doc", "query"]) == ""
     assert did_you_mean("x", []) == ""
+
+
+def test_a_waterfall_by_hand():
+    """Of 1,000 good rows 300 are of clicked pairs; 20 of those were rows of docs shown twice."""
+    lines = waterfall({
+        "where": (50, 5, 0), "rank_zero": (3, 1, 0), "low_rank": (4, 2, 0), "doc_twice": (6, 1, 0),
+        "good": (1000, 90, 0), "candidates": (300, 80, 0),
+        "unclicked": (11, 0, 5), "unmoved": (100, 30, 40), "used": (169, 47, 60),
+    })  # fmt: skip
+    assert {name: (line.rows, line.clicks) for name, line in lines.items()} == {
+        "where": (50, 5), "low_rank": (7, 3), "repeat_click": (0, 10),
+        "never_clicked": (1000 - 300 + 11, 0), "one_rank": (100, 30),
+        "doc_twice": (6 + 300 - 280, 1 + 80 - 77), "input": (1063, 99), "used": (169, 47),
+    }  # fmt: skip
+    assert (lines["one_rank"].pairs, lines["used"].pairs, lines["where"].pairs) == (40, 60, None)
+    parts = [line for name, line in lines.items() if name != "input"]
+    assert sum(line.rows for line in parts) == 1063 and sum(line.clicks for line in parts) == 99
+
+
+def test_a_waterfall_of_nothing():
+    assert {(line.rows, line.clicks) for line in waterfall({}).values()} == {(0, 0)}

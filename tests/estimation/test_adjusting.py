@@ -1,6 +1,7 @@
 """Curves corrected for why docs moved: planted reasons are found and taken out, and only those."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.core.rank_blocks import half_octave_of
 from rankdrift.counts.tables import SPLITS, UNIT, Splits
 from rankdrift.estimation import estimate
-from rankdrift.estimation.adjusting import ADJUSTMENTS, by_ranker, by_score, score_and_time
+from rankdrift.estimation.adjusting import ADJUSTMENTS, _places, by_ranker, by_score, score_and_time
 from rankdrift.estimation.comparisons import split_comparisons
 from rankdrift.estimation.fitting import Options, fit
 
@@ -19,6 +20,8 @@ SLOPE = -0.7  # of the true curve that contests follow
 RANKS = 40
 # Blocks of ranks, bins of scores and one step of Newton leave so much of log p.
 CLOSE = 0.06
+# What buckets do to the plain curve adds up to nothing, but for where Newton stopped.
+SETTLED = 1e-3
 
 
 def coded(score, seconds):
@@ -78,6 +81,21 @@ def test_what_a_code_means():
     assert sorted(found[:, 2]) == [-1, 0, 0, 1] and sorted(found[:, 3]) == [0, 0, 0, 1]
 
 
+def test_where_contests_were_about():
+    """Between the middles of their blocks, 4–5 and 8–11, and as far apart as they were."""
+    rows = SimpleNamespace(
+        clicked=np.array([3, 0]), other=np.array([5, 5]), away=np.log([11 / 4, 40.0])
+    )
+    at, rival = _places(rows, 40)
+    assert rival[0] - at[0] == pytest.approx(np.log(11 / 4))
+    assert at[0] + rival[0] == pytest.approx((np.log(4 * 5) + np.log(8 * 11)) / 2)
+    assert at[1] == 0.0 and rival[1] <= np.log(40)  # never above the first rank
+    at, rival = _places(rows, 9)  # where the page ends the block ends
+    middles = (np.log(4 * 5) + np.log(8 * 9)) / 2
+    assert at[0] == pytest.approx((middles - np.log(11 / 4)) / 2)
+    assert rival.tolist() == pytest.approx([np.log(9)] * 2)
+
+
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
 def test_the_score_is_taken_out(gamma):
     """A score that falls by 1 with log rank makes the plain curve steeper by gamma."""
@@ -120,6 +138,83 @@ def test_options_that_do_not_go_together():
     for more in ({"clicks": "single"}, {"errors": "model"}):
         with pytest.raises(BadOption, match="adjust goes with"):
             estimate(counts, adjust="score", **more)
+
+
+def in_two_arms(seed, *, slope=SLOPE, many=60):
+    """Counts whose plain curve is a straight line, and an A/B test without noise: each of `many`
+    docs is at one rank under A and at another under B, and clicked by the line with `slope`."""
+    rng = np.random.default_rng(seed)
+    ranks = np.exp2(rng.uniform(0, 4, (many, 2))).round().astype(int)
+    ranks = ranks[ranks[:, 0] != ranks[:, 1]]
+    depth = np.log2(ranks) / 1.5  # in units of the hats
+    mean = depth.mean(axis=1)
+    usual = np.rint(3 * mean).astype(int)  # in half octaves
+    low = np.floor(depth).astype(int)
+    hat = np.zeros((*ranks.shape, 7))
+    at = np.indices(ranks.shape)
+    hat[(*at, low)], hat[(*at, low + 1)] = 1 - (depth - low), depth - low
+    clicks = 1000 * rng.uniform(0.5, 2, (len(ranks), 1)) * ranks.astype(float) ** slope
+    weight = clicks[..., None] * (hat - hat.mean(axis=1, keepdims=True))
+    doc, arm, group = np.nonzero(weight)
+    zero = np.zeros(len(doc), np.int64)
+    table = Splits(
+        zero, zero + SPLITS.index("ranker"), group, doc % 64, ranks[doc, arm], usual[doc],
+        np.rint(weight[doc, arm, group] * UNIT).astype(np.int64), zero, zero,
+    )  # fmt: skip
+    plain = simulate(4000, RANKS, seed, curve=power(1.2)).counts
+    return replace(plain, splits=table.collapse())
+
+
+def straight(counts):
+    return fit(counts, Options(curve=f"loglog(1, {RANKS})"))
+
+
+def test_the_arms_of_an_ab_test_find_the_slope():
+    """The plain curve is too steep; without noise in the test the true line is found."""
+    counts = in_two_arms(1)
+    plain = straight(counts)
+    found = by_ranker(counts, plain, 5)
+    logs = np.log(np.arange(1, RANKS + 1))
+    own = float(np.polyfit(logs, plain.fit.theta, 1)[0])
+    assert own < -1.0
+    np.testing.assert_allclose(found.shift, (SLOPE - own) * (logs - logs[4]), atol=SETTLED)
+    assert found.p_value < 0.01
+    again = by_ranker(in_two_arms(1, slope=own), plain, 5)
+    np.testing.assert_allclose(again.shift, 0.0, atol=SETTLED)
+
+
+def test_a_bucket_moves_the_slope_by_what_is_told():
+    """One part in a thousand more of a bucket, in the A/B test and in the pairs of the curve."""
+    whole = in_two_arms(2)
+    plain = straight(whole)
+    influence = by_ranker(whole, plain, 1).influence[:, -1]
+
+    def with_more_of(bucket):
+        pairs, splits = whole.pairs, whole.splits
+        times = np.where(pairs.bucket == bucket, 1001, 1000)
+        weight = splits.weight * np.where(splits.bucket == bucket, 1001, 1000)
+        more = replace(
+            whole,
+            pairs=replace(pairs, pairs=pairs.pairs * times),
+            splits=replace(splits, weight=weight // 1000),
+            options={"restrict": {"planted": True}},
+        )
+        return by_ranker(more, straight(more), 1).shift[-1]
+
+    base = with_more_of(-1)
+    moved = np.array([1000 * (with_more_of(bucket) - base) for bucket in range(6)])
+    np.testing.assert_allclose(moved, influence[:6], rtol=0.02, atol=1e-4)
+
+
+def test_docs_whose_usual_rank_is_in_the_lower_half_do_not_count():
+    counts = in_two_arms(3)
+    plain = straight(counts)
+    table = counts.splits
+    deep = replace(table, other=np.full_like(table.other, 9))  # 2 ** 4.5 > 40 / 2
+    with pytest.raises(NotIdentified, match="ranker"):
+        by_ranker(replace(counts, splits=deep), plain, 1)
+    inside = replace(table, other=np.full_like(table.other, 8))  # 16 <= 20
+    assert by_ranker(replace(counts, splits=inside), plain, 1).clicks > 100
 
 
 def test_rankers_that_place_docs_alike_are_refused():

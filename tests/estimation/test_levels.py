@@ -80,6 +80,51 @@ def test_a_thin_segment_has_the_detail_of_the_pool():
     assert off(shrunk, world.by_segment["tv"]) < 0.6 * off(own, world.by_segment["tv"])
 
 
+def test_the_errors_of_a_curve_that_shares_the_detail_of_the_pool():
+    """Its own errors, as it has no detail; by the chance of the pool's detail those of that; and
+    the doubt between the two, whose square is chance (1 - chance) of how far they are apart."""
+    pool, _ = levelled(simulate(8_000, DEEP, 1, curve=dipping, level=0.3).counts)
+    counts = simulate(200, DEEP, 6, curve=steady, level=0.3).counts
+    own, fitted = levelled(counts)
+    assert not own.detail.any()
+    found = own.sharing(pool, fitted, own.curve)
+    width = own.deviations.shape[1]
+    parts, doubt = found.curve.deviations[:, :-1], found.curve.deviations[:, -1]
+    np.testing.assert_allclose(parts[:, :width], own.deviations, atol=EXACT)
+    moved = found.curve.log_p - own.curve.log_p
+    far = np.abs(moved) > 0.05
+    (odds,) = {round(float(value), 6) for value in (doubt[far] / moved[far]) ** 2}
+    chance = 1 / (1 + odds)
+    assert 0.1 < chance < 0.9
+    at = np.searchsorted(pool.curve.ranks, own.curve.ranks)
+    of_detail = (pool.curve.deviations - pool.deviations)[at]
+    np.testing.assert_allclose(parts[:, width:], chance * of_detail, atol=1e-5)
+    assert found.deviations.shape == found.curve.deviations.shape
+    np.testing.assert_allclose(found.error, own.error, atol=EXACT)
+
+
+def test_a_curve_with_a_detail_of_its_own_gives_up_as_much_as_it_takes():
+    """Of the errors of its detail there is left the chance that it is right; of a segment that
+    lacks the first ranks, the pool's detail at its own ranks is taken."""
+    pool, _ = levelled(simulate(8_000, DEEP, 1, curve=dipping, level=0.3).counts)
+    counts = simulate(3_000, DEEP, 5, curve=dipping, level=0.3).counts
+    counts = counts.only(np.arange(8, DEEP + 1, dtype=np.int32))
+    own, fitted = levelled(counts, reference=8)
+    assert own.detail.any()
+    began = to_propensities(counts, fitted.began, Options(curve=fitted.began.curve, reference=8))
+    found = own.sharing(pool, fitted, began)
+    width = own.deviations.shape[1]
+    moved, doubt = found.curve.log_p - own.curve.log_p, found.curve.deviations[:, -1]
+    far = int(np.argmax(np.abs(doubt)))
+    chance = 1 / (1 + (doubt[far] / moved[far]) ** 2)
+    left = found.curve.deviations[:, :width] - own.deviations
+    of_detail = own.curve.deviations - own.deviations
+    np.testing.assert_allclose(left, (1 - chance) * of_detail, atol=1e-6)
+    taken = (pool.curve.deviations - pool.deviations)[7:]
+    np.testing.assert_allclose(found.curve.deviations[:, width:-1], chance * taken, atol=1e-6)
+    assert 0.001 < chance < 0.999
+
+
 def test_a_segment_without_dips_is_given_none():
     """The pool's are half as deep as the other segment's, and it refuses them."""
     world = simulate(12_000, DEEP, 4, segments={"app": dipping, "web": steady}, level=0.3)

@@ -14,11 +14,13 @@ from rankdrift.estimation.comparisons import (
     mirrored_score,
     split_comparisons,
 )
+from rankdrift.estimation.score_test import Tested as Outcome
 from rankdrift.estimation.score_test import (
     blended_test,
     fit_logistic,
     pooled_design,
     score_test,
+    summarised,
 )
 
 # A penalty of 1e-6 of the information moves a fit by less than this share of its error.
@@ -175,3 +177,82 @@ def test_too_few_to_tell_anything():
     with pytest.raises(NotIdentified, match="too few"):
         rows = split_comparisons(contests(12, 1), "outcome")
         score_test(rows, rows.group.astype(float))
+
+
+# What several tests come to, as one
+
+
+def made(p, effect, covariance, by_bucket=(1.0, 2.0)):
+    size = len(effect)
+    return Outcome(
+        p, 10 * p, size, 30.0, np.array(effect), np.array(covariance), np.array(by_bucket)
+    )
+
+
+def test_a_summary_by_hand():
+    """Ranks 1 to 6 in blocks 1, 2–3 and 4–6; rank 5 is not there, and stands for no one."""
+    ranks = np.array([1, 2, 3, 4, 6])
+    shape = np.array([[0.0], [1.0], [2.0], [3.0], [5.0]])
+    straight = made(0.03, [0.5], [[0.04]])
+    shaped, other = made(0.01, [2.0], [[0.25]]), made(0.2, [9.0], [[9.0]])
+    found = summarised(
+        straight, [other, shaped], [7 * shape, shape], ranks, np.array([1, 2, 4, 7]), 123.0
+    )
+    assert found.p_value == pytest.approx(3 * 0.01) and found.straight_p == 0.03
+    assert (found.statistic, found.df, found.df_error) == pytest.approx((0.1, 1, 30.0))
+    assert (found.slope, found.slope_error) == pytest.approx((0.5, 0.2))
+    assert found.first.tolist() == [1, 2, 4] and found.last.tolist() == [1, 3, 6]
+    # The mean of the shape in each block, less that of the first: 0, 1.5 and 4.
+    assert found.difference == pytest.approx([0, 3, 8])
+    assert found.error == pytest.approx([0, 0.75, 2.0])
+    # Three ranks of the last block are two: each stands for one and a half.
+    logs = np.log(ranks)
+    assert found.depth == pytest.approx((logs @ [1, 1, 1, 1.5, 1.5]) / 6)
+    assert (found.mean, found.noise) == pytest.approx((0.5 * found.depth, 0.2 * found.depth))
+    assert found.by_bucket.tolist() == [1.0, 2.0] and found.clicks == 123.0
+
+
+def test_a_summary_without_a_straight_line():
+    ranks, shape = np.array([2, 3, 4]), np.array([[0.0], [1.0], [2.0]])
+    found = summarised(
+        None, [made(0.6, [0.3], [[1.0]])] * 2, [shape, shape], ranks, np.array([2, 4, 5]), 9.0
+    )
+    assert found.p_value == 1.0 and found.straight_p == 1.0
+    assert (found.slope, found.slope_error, found.straight) == (0.0, 0.0, 0.0)
+    assert found.beyond_noise == 0.0 and found.by_bucket.size == 0
+    assert found.first.tolist() == [2, 4] and found.last.tolist() == [3, 4]
+
+
+def test_logs_that_stand_for_blocks():
+    ranks, shape = np.array([1, 4]), np.array([[0.0], [1.0]])
+    found = summarised(
+        made(0.5, [1.0], [[1.0]]), [made(0.5, [1.0], [[1.0]])], [shape], ranks,
+        np.array([1, 4, 8]), 9.0, np.array([0.5, 1.5]),
+    )  # fmt: skip
+    assert found.depth == pytest.approx(4 / 7)
+
+
+def test_how_large_a_difference_is_beyond_noise():
+    """In whatever shape it is larger: 0.3² and 0.4² less 0.1² each, or 0.5² - 0.3²."""
+    ranks, shape = np.array([1, 2, 3]), np.array([[0.0, 0], [1, 0], [0, 1]])
+    shaped = made(0.01, [0.3, 0.4], np.diag([0.01, 0.01]))
+    found = summarised(None, [shaped], [shape], ranks, np.array([1, 2, 3, 4]), 9.0)
+    rest = (0.09 + 0.16 - 0.02) / 2
+    assert found.beyond_noise == pytest.approx(np.expm1(np.sqrt(rest)))
+    line = summarised(
+        made(0.02, [0.5], [[0.09]]), [shaped], [shape], ranks, np.array([1, 2, 3, 4]), 9.0
+    )
+    assert line.straight == pytest.approx(np.expm1(np.sqrt(0.25 - 0.09) * line.depth))
+
+
+def test_few_buckets_that_say_most_count_for_few():
+    """Two columns, three large buckets among many small ones: squares of two normal numbers make
+    their effective number half of what equal ones would be, so it is doubled."""
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(40, 2)) * np.where(np.arange(40) < 3, 10.0, 0.5)[:, None]
+    length = (scores**2).sum(axis=1)
+    effective = 2 * length.sum() ** 2 / (length**2).sum()
+    assert effective < 10
+    # The shape is worth PRIOR buckets, of which half are known to be there with two columns.
+    found = blended_test(scores, np.eye(2) * 4.0)
+    assert found.df == 2 and found.df_error == pytest.approx(effective - 1 + 32 / 2 - 1)

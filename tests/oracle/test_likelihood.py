@@ -116,6 +116,8 @@ def test_curvature_is_the_lower_half_of_the_information_on_the_parameters(terms)
     point, size = found.at(theta), len(theta)
     plain, other = np.eye(size)[:, 1:], np.random.default_rng(4).normal(size=(size, size - 1))
     assert (is_plain(plain), is_plain(other), is_plain(plain[:, ::-1])) == (True, False, size == 2)
+    assert not is_plain(np.vstack([np.eye(1, size - 1), np.eye(size - 1)]))  # nor with a first
+    assert not is_plain(plain + 1.0 * (np.indices(plain.shape).sum(axis=0) == 2))
     for basis in (plain, other):
         wanted = basis.T @ whole @ basis
         lower = point.curvature(basis, is_plain(basis))

@@ -42,7 +42,8 @@ def test_counts_too_large_for_small_integers_do_not_overflow():
 def test_a_sample_without_clicks_has_no_auc():
     found = sort([1, 2, 3], [0, 0, 1]).auc(np.array([[1, 1], [1, 1], [0, 1]]))
     assert np.isnan(found[0]) and found[1] == 1
-    assert np.isnan(auc([1, 2], [True, True]))
+    with np.errstate(all="raise"):  # and no warning either
+        assert np.isnan(auc([1, 2], [True, True]))
 
 
 def test_each_thing_is_drawn_once_on_average_with_the_spread_of_a_bootstrap():
@@ -55,6 +56,8 @@ def test_each_thing_is_drawn_once_on_average_with_the_spread_of_a_bootstrap():
 @pytest.mark.parametrize(
     ("score", "click", "weight"),
     [([1, 2], [1], None), ([1, np.nan], [0, 1], None), ([1, 2], [0, 1], [1, -1]),
+     ([1, 2], [0, 1], [1, np.nan]),
+     ([1, 2], [0, 1], [np.inf, 1]), ([1, 2], [0, 1], [1, 1, 1]),
      ([[1]], [[1]], None)],
 )  # fmt: skip
 def test_bad_input_is_explained(score, click, weight):

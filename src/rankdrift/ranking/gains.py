@@ -189,8 +189,7 @@ def _inverse(p: Propensities, ranks: Ranks, beyond: Beyond) -> tuple[Floats, int
             "rows out (--max-rank), estimate with a loglog curve or --extrapolate-to, or give "
             "them the propensity of the nearest rank with --beyond clip."
         )
-    right = np.clip(np.searchsorted(p.ranks, ranks), 1, max(len(p.ranks) - 1, 1))
-    right = np.minimum(right, len(p.ranks) - 1)
+    right = np.minimum(np.maximum(np.searchsorted(p.ranks, ranks), 1), len(p.ranks) - 1)
     left = np.maximum(right - 1, 0)
     near = np.where(ranks - p.ranks[left] <= p.ranks[right] - ranks, left, right)
     return 1 / p.values[near], int((~known).sum())

@@ -1,0 +1,145 @@
+"""What a click is worth, worked out by hand: the nearest rank, limits, segments, labels."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.clicklogs import curve
+from support.curve_example import hand
+
+from rankdrift.core.errors import BadOption, NotIdentified
+from rankdrift.ranking.gains import Weighting, fingerprint, gain_table, labels, weigh
+from rankdrift.ranking.matrix import Matrix
+
+
+def clicks_at(*ranks, **more):
+    """One search a click, and a row without one, which is worth nothing wherever it is."""
+    n = len(ranks) + 1
+    return Matrix.from_arrays(
+        np.zeros((n, 1)), rank=np.array([*ranks, 77]), click=np.arange(n) < len(ranks),
+        query=np.arange(n), search=np.arange(n), **more,
+    )  # fmt: skip
+
+
+def part(p, *ranks):
+    """The curve at some of its ranks only."""
+    kept = np.isin(p.ranks, ranks)
+    cut = {
+        name: getattr(p, name)[kept]
+        for name in ("ranks", "log_p", "deviations", "pairs", "clicks", "supported")
+    }
+    return replace(p, **cut, reference=int(cut["ranks"][0]))
+
+
+P = {4: 1.0, 5: 0.5, 9: 0.25, 20: 0.1}
+GAPPY = replace(
+    part(curve(np.arange(20.0, 0, -1)), *P), log_p=np.log(list(P.values())), reference=4
+)
+
+
+@pytest.mark.parametrize(
+    ("rank", "nearest"),
+    [
+        (1, 4), (3, 4), (4, 4),  # above the first rank that is covered
+        (5, 5), (6, 5), (7, 5), (8, 9),  # between; 7 is as far from 5 as from 9: the higher
+        (14, 9), (15, 20), (19, 20),
+        (20, 20), (21, 20), (500, 20),  # below the last
+    ],
+)  # fmt: skip
+def test_a_rank_without_propensity_takes_that_of_the_nearest(rank, nearest):
+    found = weigh(clicks_at(rank), GAPPY, beyond="clip")
+    assert found.gain[0] == pytest.approx(1 / P[nearest])
+    assert found.borrowed == (rank not in P)
+    assert found.gain[-1] == 0
+
+
+def test_a_curve_of_one_rank_is_the_nearest_to_all():
+    found = weigh(clicks_at(1, 5, 9), part(GAPPY, 5), beyond="clip")
+    assert found.gain[:3] == pytest.approx(2.0)
+    assert found.borrowed == 2
+
+
+def test_a_weight_at_the_limit_is_not_clipped():
+    found = weigh(clicks_at(4, 5, 9, 20), GAPPY, clip=4)
+    assert found.gain.tolist() == pytest.approx([1, 2, 4, 4, 0])
+    assert (found.clipped, found.largest, found.clicks) == (1, 4.0, 4)
+    assert found.effective == pytest.approx(11**2 / 37)
+    assert weigh(clicks_at(4), GAPPY, clip=1).gain[0] == 1
+
+
+def test_no_limit_below_one():
+    with pytest.raises(BadOption, match=r"must be 1 or more, not 0\.99"):
+        weigh(clicks_at(4), GAPPY, clip=0.99)
+    with pytest.raises(BadOption, match="not nan"):
+        weigh(clicks_at(4), GAPPY, clip=np.nan)
+    with pytest.raises(BadOption, match="no propensities"):
+        weigh(clicks_at(4), None, clip=3)
+
+
+def test_without_clicks_nothing_is_worth_anything():
+    found = weigh(clicks_at(), GAPPY, beyond="clip")
+    assert (found.effective, found.largest, found.clicks, found.borrowed) == (0.0, 0.0, 0, 0)
+
+
+def test_each_segment_has_its_curve_and_borrows_from_it():
+    web, app = part(GAPPY, 5, 9), part(GAPPY, 9, 20)
+    p = replace(GAPPY, segment_columns=("segment",), by_segment={("web",): web, ("app",): app})
+    rows = clicks_at(5, 20, 20, segment=np.array(["web", "app", "web", "web"]))
+    found = weigh(rows, p, beyond="clip")
+    assert found.gain[:3] == pytest.approx([2.0, 10.0, 4.0])
+    assert found.borrowed == 1
+    pooled = weigh(rows, p, beyond="clip", pool=True)
+    assert pooled.gain[:3] == pytest.approx([2.0, 10.0, 10.0]) and pooled.borrowed == 0
+
+
+def test_segments_without_a_curve_are_named_with_their_clicks():
+    web = {"segment_columns": ("segment",), "by_segment": {("web",): GAPPY}}
+    rows = clicks_at(5, 20, 20, segment=np.array(["app", "web", "app", "tv"]))
+    words = r"segment app \(2 clicks\); there are for: web\."
+    with pytest.raises(NotIdentified, match=words):
+        weigh(rows, replace(GAPPY, **web))
+
+
+def test_clicks_without_a_propensity_are_counted():
+    with pytest.raises(
+        NotIdentified, match=r"^2 of 3 clicks are at ranks .*: 6, 21; .* 4–5, 9, 20"
+    ):
+        weigh(clicks_at(6, 21, 5), GAPPY)
+
+
+def test_numbers_told_of_gains_are_plain():
+    found = weigh(clicks_at(4, 5, 5, 20), GAPPY)
+    assert found.table.tolist() == pytest.approx([0, 1, 2, 10])
+    assert found.to_dict() == {
+        "clicks": 4, "effective": pytest.approx(15**2 / 109), "largest": pytest.approx(10.0),
+        "clipped": 0, "borrowed": 0, "different": 3,
+    }  # fmt: skip
+
+
+def test_labels_are_places_in_the_table():
+    table = gain_table(np.array([3.0, 0.0, 1.0]), np.array([2.0, 3.0]))
+    assert table.tolist() == [0, 1, 2, 3]
+    assert labels(np.array([3.0, 0.0, 2.0]), table).tolist() == [3, 0, 2]
+    assert gain_table(np.array([5.0])).tolist() == [0, 5]
+
+
+def test_lists_know_their_sizes_and_best_order():
+    rows = Matrix.from_arrays(
+        np.zeros((5, 1)), rank=np.array([1, 2, 3, 1, 2]), click=np.array([0, 1, 1, 0, 1], bool),
+        query=np.array([0, 0, 0, 1, 1]), search=np.array([0, 0, 0, 1, 1]),
+    )  # fmt: skip
+    lists, found = Weighting(curve(np.array([1, 0.5, 0.25])), None, "error", False).weigh(rows)
+    assert lists.gain.tolist() == pytest.approx(found.gain.tolist())
+    assert lists.sizes.tolist() == [3, 2]
+    assert lists.ideal.tolist() == pytest.approx([4 + 2 / np.log2(3), 2])
+
+
+def test_a_fingerprint_is_of_weights_alone():
+    p = hand()
+    assert len(fingerprint(p)) == 16
+    assert fingerprint(replace(p, method="other", df=3.0)) == fingerprint(p)
+    assert fingerprint(replace(p, log_p=p.log_p - [0, 0, 0, 0.001])) != fingerprint(p)
+    moved = replace(p, ranks=np.array([1, 2, 3, 6], np.int32))
+    assert fingerprint(moved) != fingerprint(p)
+    both = [replace(p, segment_columns=("d",), by_segment={(name,): p}) for name in ("web", "app")]
+    assert fingerprint(both[0]) != fingerprint(both[1])
