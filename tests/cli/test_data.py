@@ -39,7 +39,7 @@ def test_user_behavior_insights(rankdrift, data, tmp_path):
     for words in (
         "Layout: events, a row per event. A day: the date in UTC.",
         "event_attributes.position.ordinal",
-        "more that are not used",
+        "more columns:",
         "clicks on results that were not shown",
         "No pair appeared at two different ranks and got a click",
     ):
