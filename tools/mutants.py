@@ -302,7 +302,8 @@ class Trial:
 class Laboratory:
     """A copy of the project that mutants cannot write to, under a directory of its own."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, nobody: bool | None = None) -> None:
+        self.nobody = os.getuid() == 0 if nobody is None else nobody
         self.copy = place / "project"
         self.scratch = place / "scratch"
         for name in COPIED:
@@ -333,7 +334,7 @@ class Laboratory:
     def _tried(self, tests: Sequence[str], limit: float) -> Trial:
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.scratch.mkdir()
-        if os.getuid() == 0:
+        if self.nobody:
             os.chown(self.scratch, NOBODY, NOBODY)
         said, start = self.scratch / "said", time.monotonic()
         sys.stdout.flush()
@@ -359,7 +360,7 @@ class Laboratory:
         code = 70
         try:
             os.setsid()
-            if os.getuid() == 0:
+            if self.nobody:
                 os.setgroups([])
                 os.setgid(NOBODY)
                 os.setuid(NOBODY)

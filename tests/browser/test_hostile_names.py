@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from find_browser import find_browser
-from playwright.sync_api import sync_playwright
 from support.curve_example import hand
 from support.results_example import made
 
@@ -29,17 +27,6 @@ NAMES = (
     f"javascript:{MARK}",
     f"-->]]></style></title><iframe srcdoc='<script>parent.{MARK}</script>'>",
 )
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    path = find_browser()
-    if path is None:
-        pytest.fail("These tests need a browser: .venv/bin/python tools/find_browser.py brings one")
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from find_browser import find_browser
-from playwright.sync_api import sync_playwright
 from support.curve_example import hand
 from support.results_example import EVIL, RANKS, every, made
 
@@ -22,17 +20,6 @@ WIDE, PHONE = 1280, 390
 SOON = 10_000  # milliseconds; all is there at once, but the machine may be busy
 # Of a coordinate, in units of the picture: Python and JavaScript may round a half differently.
 ROUNDING = 0.11
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    path = find_browser()
-    if path is None:
-        pytest.fail("These tests need a browser: .venv/bin/python tools/find_browser.py brings one")
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

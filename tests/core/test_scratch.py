@@ -60,6 +60,7 @@ def test_the_number_of_the_process_does_not_matter(place):
     """In a namespace of its own a process may have a number that nobody has here."""
     apart = ["unshare", "--pid", "--fork", "--mount-proc"]
     if not shutil.which("unshare") or subprocess.run([*apart, "true"], check=False).returncode:
+        # Only who may make namespaces can see one: root here and in containers that allow it.
         pytest.skip("needs the right to make a namespace")
     living, kept = held(*apart)
     assert remove_abandoned() == [] and os.path.isdir(kept)

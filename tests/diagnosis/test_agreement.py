@@ -163,33 +163,42 @@ def seen(**signs):
     return SimpleNamespace(found={"fit": Finding(GOOD, ""), **found})
 
 
+def added(data, what):
+    return together(data, what, "it rains", "take a coat.", advice="Wait.", wanted="A sky.")
+
+
 def test_signs_that_go_their_own_ways_add_up_by_their_weights():
     """No common noise, by construction: the variance of the sum is that of its weights."""
     a, b = np.array([1, 1, -1, -1, 0.0]) + 0.3, np.array([1, -1, 1, -1, 0.0]) + 0.4
-    found = together(seen(score=a, outcome=b), MOVES)
-    assert found.names == ("score", "outcome") and found.size == pytest.approx(0.3)
+    found = added(seen(score=a, outcome=b), MOVES)
+    assert found.numbers["signs"] == ["score", "outcome"]
+    assert found.evidence.size == found.numbers["beyond_noise"] == pytest.approx(0.3)
+    assert found.alarm == (
+        "Taken together, score and outcome say that it rains "
+        f"(p = {found.numbers['p_value']:.2g}): take a coat."
+    )
     total = (TRUSTED["score"] * a.sum() + b.sum()) / np.hypot(TRUSTED["score"], 1)
-    assert found.p_value == pytest.approx(stats.t.sf(total, len(a) - 1 + PRIOR))
+    assert found.evidence.p_value == pytest.approx(stats.t.sf(total, len(a) - 1 + PRIOR))
 
 
 def test_signs_that_say_the_same_thing_are_one():
     a = np.array([0.5, -0.2, 0.9, 0.4])
-    found = together(seen(outcome=a, rankers=a), MOVES)
-    assert found.p_value == pytest.approx(stats.t.sf(a.sum(), len(a) - 1 + PRIOR))
+    found = added(seen(outcome=a, rankers=a), MOVES)
+    assert found.evidence.p_value == pytest.approx(stats.t.sf(a.sum(), len(a) - 1 + PRIOR))
 
 
 def test_buckets_in_which_nothing_was_seen_are_left_out():
     a, b = [0.5, -0.2, 0.9, 0.4], [0.1, 0.8, -0.3, 0.6]
-    found = together(seen(outcome=a, rankers=b), MOVES)
-    more = together(seen(outcome=[*a, 0, 0], rankers=[*b, 0, 0]), MOVES)
-    assert more.p_value == pytest.approx(found.p_value)
+    found = added(seen(outcome=a, rankers=b), MOVES)
+    more = added(seen(outcome=[*a, 0, 0], rankers=[*b, 0, 0]), MOVES)
+    assert more.evidence.p_value == pytest.approx(found.evidence.p_value)
 
 
 def test_one_sign_is_not_put_together():
     with pytest.raises(NotIdentified, match="not two signs"):
-        together(seen(outcome=[0.1, 0.2]), MOVES)
+        added(seen(outcome=[0.1, 0.2]), MOVES)
     with pytest.raises(NotIdentified, match="not two signs"):
-        together(seen(outcome=[0.1, 0.2], users=[0.3, 0.1]), KINDS)
+        added(seen(outcome=[0.1, 0.2], users=[0.3, 0.1]), KINDS)
 
 
 # -- what to do ------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from rankdrift.core.errors import CannotWrite
 try:
     import fcntl
 except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # told apart wherever it is used
 
 _PART = re.compile(r"\.rankdrift-(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-[0-9a-f]{8}\.part")
 _ABANDONED = 24 * 3600.0  # seconds; no run writes one file for a day

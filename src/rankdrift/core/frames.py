@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from importlib import import_module
 from typing import Any
 
 from rankdrift.core.errors import MissingExtra
 
 
-class Tabular:
+class Tabular(ABC):
     """A value that is, among other things, a table: columns of plain values, as `table` gives them.
 
     Options of `to_pandas`, `to_polars` and `to_arrow` are those of `table`.
     """
 
+    @abstractmethod
     def table(self) -> dict[str, list[Any]]:
         """Column -> values."""
-        raise NotImplementedError
 
     def to_pandas(self, **options: Any) -> Any:
         """The table as a pandas.DataFrame; needs pandas."""

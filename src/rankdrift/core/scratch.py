@@ -16,7 +16,7 @@ from pathlib import Path
 try:
     import fcntl
 except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # told apart wherever it is used
 
 _PREFIX = "rankdrift-scratch-"
 _LOCK = "lock"

@@ -4,12 +4,10 @@ How the noise of the checks goes together is known from bucket to bucket of quer
 of what they say has a known law.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from rankdrift.core.errors import NotIdentified
-from rankdrift.diagnosis.assumption import Data
+from rankdrift.diagnosis.assumption import Data, Evidence, Finding
 from rankdrift.estimation.score_test import PRIOR
 
 WEIGHT = 3.0
@@ -18,17 +16,22 @@ TRUSTED = {"score": 2.0, "gaps": 2.0, "users": 1.5}
 """Checks that see more than others do where they see anything, and count for more in the sum."""
 
 
-@dataclass(frozen=True)
-class Together:
-    """names: of the checks; p_value: of no sign at all, to the one side; size: their mean."""
+def together(data: Data, what: str, sign: str, meaning: str, **told: str) -> Finding:
+    """The sum of all signs of `what` that the checks before this one saw, in standard errors.
 
-    names: tuple[str, ...]
-    p_value: float
-    size: float
-
-
-def together(data: Data, what: str) -> Together:
-    """The sum of all signs of `what` that the checks before this one saw, in standard errors."""
+    Parameters
+    ----------
+    data
+        With what was found so far.
+    what
+        `assumption.MOVES` or `assumption.KINDS`.
+    sign
+        What they are signs of, as a sentence goes on after "that".
+    meaning
+        What it means if they are sure.
+    told
+        `advice` and `wanted` of the finding.
+    """
     from scipy.special import stdtr
 
     signs = {
@@ -46,8 +49,15 @@ def together(data: Data, what: str) -> Together:
     weight = np.array([TRUSTED.get(name, 1.0) for name in signs])
     common = float(weight @ (both / np.outer(unit, unit)) @ weight)
     total = float(weight @ each.sum(axis=1)) / np.sqrt(common)
-    return Together(
-        tuple(signs),
-        float(stdtr(each.shape[1] - 1 + PRIOR, -total)),
-        float(np.mean([one.size for one in signs.values()])),
+    p_value = float(stdtr(each.shape[1] - 1 + PRIOR, -total))
+    size = float(np.mean([one.size for one in signs.values()]))
+    *some, last = signs
+    names, chance = f"{', '.join(some)} and {last}", f"p = {p_value:.2g}"
+    return Finding(
+        None,
+        f"Taken together, {names} give no sure sign that {sign} ({chance}).",
+        alarm=f"Taken together, {names} say that {sign} ({chance}): {meaning}",
+        evidence=Evidence(p_value, size),
+        numbers={"p_value": p_value, "beyond_noise": size, "signs": list(signs)},
+        **told,
     )

@@ -379,7 +379,7 @@ class XGBoost(Backend):
         def dataset(lists: Lists) -> Any:
             return self.dataset(lists.matrix, lists.gain, weight=lists.ideal)
 
-        # mypy does not know xgboost, which is imported where it is used.
+        # Ignored because xgboost is imported where it is used: mypy knows no base.
         class Count(xgboost.callback.TrainingCallback):  # type: ignore[misc,name-defined]
             def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
                 if each:

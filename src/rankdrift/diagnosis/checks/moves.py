@@ -4,14 +4,7 @@ Score, rankers, outcome, users and gaps each see a side of it, often too dimly t
 are higher when they are better, all of them point the same way: the plain curve is too steep.
 """
 
-from rankdrift.diagnosis.assumption import (
-    ASSUMPTIONS,
-    MOVES,
-    Assumption,
-    Data,
-    Evidence,
-    Finding,
-)
+from rankdrift.diagnosis.assumption import ASSUMPTIONS, MOVES, Assumption, Data, Finding
 from rankdrift.diagnosis.together import WEIGHT, together
 
 WANTED = "It takes two of score, rankers, outcome, users and gaps: see what they need."
@@ -19,23 +12,14 @@ WANTED = "It takes two of score, rankers, outcome, users and gaps: see what they
 
 def check(data: Data) -> Finding:
     """The sum of the signs."""
-    found = together(data, MOVES)
-    names, chance = ", ".join(found.names), f"p = {found.p_value:.2g}"
-    return Finding(
-        None,
-        f"Taken together, {names} give no sure sign that docs are higher when they are "
-        f"better ({chance}).",
+    return together(
+        data,
+        MOVES,
+        "docs are higher when they are better",
+        "the curve is too steep.",
         advice="Adjust for why docs moved (estimate --adjust score), make columns equal that "
         "change (--same price), or randomise a share of searches.",
-        alarm=f"Taken together, {names} say that docs are higher when they are better "
-        f"({chance}): the curve is too steep.",
         wanted=WANTED,
-        evidence=Evidence(found.p_value, found.size),
-        numbers={
-            "p_value": found.p_value,
-            "beyond_noise": found.size,
-            "signs": list(found.names),
-        },
     )
 
 
