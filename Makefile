@@ -26,7 +26,7 @@ demo:
 test:
 	$(PREPARE) test
 	$(LINT)
-	$(BIN)/pytest -q -n 2 --dist loadgroup
+	$(BIN)/pytest -q -n 3 --dist loadgroup
 
 quick:
 	$(PREPARE) quick

@@ -15,6 +15,7 @@ ASKED_ELSEWHERE = {
     "test_a_file_that_lacks_a_column",
     "test_a_list_that_must_be_equal_goes_along_with_the_docs",
     "test_a_query_of_several_columns",
+    "test_a_row_per_event",
     "test_a_row_per_search",
     "test_a_row_twice_of_a_pair_that_stayed",
     "test_all_clicks_zero_is_counted_as_such",

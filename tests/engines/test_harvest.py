@@ -415,12 +415,11 @@ def test_a_hash_that_collides_changes_no_count(engine, tmp_path):
     options = {"search": "sid", "day": "on", "same": "price", "segment": "device"}
     log = engine.read(write_parquet(tmp_path / "log.parquet", rows), **options)
     dialect = log.engine.dialect
-    for hash_ in (f"({dialect.hash}) % 3", "length(concat({0})) * 0"):
-        hash_ = hash_.replace("{0}", "'x'")
+    few, one = f"({dialect.hash}) % 3", "length(concat('x')) * 0"
+    for hash_, max_shown in ((few, 2), (one, 8)):
         log.engine.dialect = replace(dialect, hash=hash_, distributed=True)
-        for max_shown in (2, 8):
-            counts = harvest(log, max_shown=max_shown)
-            assert_same(counts, tally(rows, max_shown=max_shown, **options), split=False)
+        counts = harvest(log, max_shown=max_shown)
+        assert_same(counts, tally(rows, max_shown=max_shown, **options), split=False)
 
 
 # -- list logs -------------------------------------------------------------------------------------

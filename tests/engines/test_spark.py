@@ -33,21 +33,37 @@ def log(tmp_path):
     return tmp_path
 
 
-def test_two_workers_count_the_same(log):
-    """A cluster of two worker processes: what one task keeps to itself would show."""
+def test_two_workers_that_are_killed_count_the_same(log):
+    """A cluster of two worker processes: what one task keeps to itself would show, and what those
+    have made that are killed is made again by those that take their place."""
     script = textwrap.dedent(f"""
+        import os, signal, subprocess
         from pyspark.sql import SparkSession
         import rankdrift
         from rankdrift.log.engines.java import java
+        from support.spark_session import SMALL
+
+        builder = SparkSession.builder.master("local-cluster[2,1,1024]")
+        quick = {{"spark.executor.extraJavaOptions": SMALL["spark.driver.extraJavaOptions"]}}
+        for name, value in {{**SMALL, "spark.sql.shuffle.partitions": "4", **quick}}.items():
+            builder = builder.config(name, value)
         with java():
-            spark = (
-                SparkSession.builder.master("local-cluster[2,1,1024]")
-                .config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
-                .config("spark.sql.shuffle.partitions", "4").getOrCreate()
-            )
+            spark = builder.getOrCreate()
+        workers = spark.sparkContext._jsc.sc().getExecutorMemoryStatus
+        mine = f"CoarseGrainedExecutorBackend.*{{spark.sparkContext.applicationId}}"
+        steps = []
+
+        def kill(step, share):
+            steps.append(step)
+            if step == "candidates" and steps.count(step) == 1:
+                assert workers().size() == 3  # and the driver
+                found = subprocess.run(["pgrep", "-f", mine], capture_output=True, text=True)
+                for process in found.stdout.split():
+                    os.kill(int(process), signal.SIGKILL)
+
         log = rankdrift.read_log({str(log)!r}, engine="spark", session=spark, segment="web")
-        rankdrift.harvest(log).save({str(log / "cluster.counts")!r})
-        assert spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() == 3  # and the driver
+        rankdrift.harvest(log, progress=kill).save({str(log / "cluster.counts")!r})
+        assert steps.count("tally") == 2, steps
         spark.stop()
     """)
     import pyspark
@@ -67,19 +83,20 @@ def test_two_workers_count_the_same(log):
         timeout=400,
     )
     assert done.returncode == 0, done.stderr[-3000:]
+    assert "Lost executor" in done.stderr
     files = [str(log / "1.parquet"), str(log / "2.parquet")]
     expected = rankdrift.harvest(rankdrift.read_log(files, segment="web"))
     assert len(expected.rank_pairs) and len(expected.pairs)
     assert rankdrift.Counts.load(log / "cluster.counts").equals(expected)
 
 
-def test_frames_tables_and_paths_are_one_and_views_of_the_user_survive(log):
+def test_frames_and_tables_are_one_and_views_of_the_user_survive(log):
     spark = session()
     frame = spark.read.parquet(str(log))
     frame.limit(3).createOrReplaceTempView("pairs")  # a name that the plan uses too
     frame.createOrReplaceTempView("shown")
     expected = rankdrift.harvest(rankdrift.read_log(str(log)))
-    for source in (frame, "shown", str(log)):
+    for source in (frame, "shown"):
         counts = rankdrift.harvest(rankdrift.read_log(source, session=spark, engine="spark"))
         assert counts.equals(expected)
     assert spark.table("pairs").count() == 3

@@ -64,6 +64,7 @@ _KINDS: dict[type, ColumnKind] = {
 # that Spark knows how small they are and sends them to the data instead of sorting the data.
 _FIRST = (TALLY, KNOWN, CANDIDATES, TWICE, CELLS, PAIRS, USED)
 _PLAN_LENGTH = 2_000  # characters
+_LOST = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 _FEWEST_PARTS = 8
 # A step of the plan after FROM or JOIN, outside of quotes.
 _TABLE = re.compile(
@@ -161,10 +162,23 @@ class SparkEngine:
 
     def run(self, plan: Plan, progress: Progress | None = None) -> duckdb.DuckDBPyConnection:
         """See `Engine`."""
+        with reading(), self._short_plans():
+            try:
+                return self._run(plan, progress, checkpoints=True)
+            except (PySparkException, Py4JError) as error:
+                if _LOST not in str(error):
+                    raise
+            # A worker died, and with it the only copy of a result whose making was forgotten. Now
+            # nothing is forgotten: what the next one to die takes along is made again.
+            return self._run(plan, progress, checkpoints=False)
+
+    def _run(
+        self, plan: Plan, progress: Progress | None, checkpoints: bool
+    ) -> duckdb.DuckDBPyConnection:
         names: dict[str, str] = {}
         kept: list[Any] = []
         group = f"rankdrift-{uuid.uuid4().hex}"
-        with reading(), self._cancelled_on_interrupt(group), self._short_plans():
+        with self._cancelled_on_interrupt(group):
             try:
                 for step in plan.steps:
                     frame = self._spark.sql(_renamed(step.sql, names))
@@ -174,9 +188,9 @@ class SparkEngine:
                         # All that follows groups by the hash: bring what belongs together to
                         # one place once.
                         frame = frame.repartition("h")
-                    if step.settled:
+                    if step.settled and checkpoints:
                         frame = frame.localCheckpoint()
-                    elif step.keep:
+                    elif step.keep or step.settled:
                         frame = frame.persist()
                         kept.append(frame)
                     if step.name in _FIRST:
