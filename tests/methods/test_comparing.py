@@ -124,6 +124,9 @@ def test_without_refits_nobody_can_say_whether_em_agrees():
         ("direct", "em", "agreement speaks for both"),
         ("em-pairs", "em", "agreement speaks for both"),
         ("experiment", "adjacent-chain", "agreement speaks for both"),
+        ("auto", "combined", "combined rests on the clicks of auto and on others"),
+        ("experiment", "combined", "combined rests on the clicks of experiment and on others"),
+        ("combined", "all-pairs", "one witness heard twice"),
     ],
 )
 def test_agreement_says_more_where_the_assumptions_differ(found, first, second, said):

@@ -118,5 +118,5 @@ def test_what_several_methods_need_is_read_once(world):
 def test_kinds_are_in_the_order_of_how_little_they_assume():
     assert Kind.EXPERIMENT.place < Kind.DRIFT.place < Kind.FEATURES.place < Kind.CLICK_RATES.place
     assert [kind for kind in Kind if kind.same_relevance] == [
-        Kind.DRIFT, Kind.INTERVENTIONS, Kind.PAIRS,
+        Kind.COMBINED, Kind.DRIFT, Kind.INTERVENTIONS, Kind.PAIRS,
     ]  # fmt: skip

@@ -189,6 +189,12 @@ def meaning(a: Estimate, b: Estimate, mean: float, verdict: Agreement) -> str:
         return _unsure(a, b)
     if b.kind == Kind.CLICK_RATES:
         return _against_ctr(a, mean, verdict)
+    if Kind.COMBINED in (a.kind, b.kind) and {a.kind, b.kind} & {Kind.EXPERIMENT, Kind.DRIFT}:
+        both, part = (a, b) if a.kind == Kind.COMBINED else (b, a)
+        return (
+            f"{both.name} rests on the clicks of {part.name} and on others: where the two differ, "
+            "so do the experiment and the drift, and that comparison is the one to read."
+        )
     if verdict == Agreement.AGREE:
         if a.kind.same_relevance and b.kind.same_relevance:
             return "They share an assumption, so this is one witness heard twice."

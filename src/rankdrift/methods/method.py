@@ -28,6 +28,7 @@ class Kind(StrEnum):
     """What a method learns from, in the order of how little it assumes: the first assume least."""
 
     EXPERIMENT = "experiment"
+    COMBINED = "experiment and drift"
     DRIFT = "drift"
     INTERVENTIONS = "interventions"
     FEATURES = "features"
@@ -42,7 +43,7 @@ class Kind(StrEnum):
     @property
     def same_relevance(self) -> bool:
         """Whether it takes a pair's relevance to be the same wherever it is shown."""
-        return self in (Kind.DRIFT, Kind.INTERVENTIONS, Kind.PAIRS)
+        return self in (Kind.COMBINED, Kind.DRIFT, Kind.INTERVENTIONS, Kind.PAIRS)
 
 
 @dataclass(frozen=True)

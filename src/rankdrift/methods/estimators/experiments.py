@@ -90,7 +90,7 @@ METHODS.register(
         "combined",
         "the experiment and the drift of all other rows, each by how sure it is",
         FAMILY,
-        Kind.DRIFT,
+        Kind.COMBINED,
         assumes="the order was drawn at random, and a pair's relevance does not go with its rank",
         needs="a column that says of which rows, and pairs that moved and were clicked",
         fails="one of the two does",
