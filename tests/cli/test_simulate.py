@@ -150,6 +150,8 @@ def test_pairs_follow_curves_from_files(rankdrift, tmp_path):
     assert done.code == 0
     assert done.json["truth"][0] == 1
     assert rankdrift("harvest", log, "-o", tmp_path / "again.parquet").code == 0
+    done = rankdrift("simulate", "pairs", "-o", tmp_path / "log", "--log", *words)
+    assert done.code == 2 and "Call it log.parquet." in done.err  # what comes next would not know
     done = rankdrift("simulate", "pairs", "-o", counts, *words, "--ctr", rates)
     assert done.code == 2  # more clicks than the paper's curve allows deep down
     assert "click-through rates must be below the propensities" in done.err

@@ -198,6 +198,11 @@ def pairs(
         rankdrift simulate pairs -o log.parquet --log --pairs 10000 --ranks 50
     """
     check_file(output)
+    if log and Path(output).suffix != ".parquet":
+        raise BadOption(
+            f"A log is known by its ending, and {output!r} has another than .parquet. "
+            f"Call it {Path(output).name}.parquet."
+        )
     from rankdrift import simulate as made_up
 
     truth = _curve(propensities, ranks) if propensities else None
