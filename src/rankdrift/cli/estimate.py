@@ -144,8 +144,9 @@ def estimate(
     screen.say(*randomised_words(counts.options))
     if shown_below is not None:
         every, counts = counts, counts.restrict(shown_below=shown_below)
-        pairs = f"{counts.n_pairs:,} of {every.n_pairs:,} pairs"
-        screen.say(f"{pairs} are used: those known to have been shown below rank {shown_below}.")
+        pairs = f"{counts.n_pairs:,} of {many(every.n_pairs, 'pair')}"
+        known = f"known to have been shown below rank {shown_below}"
+        screen.say(f"Used: {pairs}, {known}.")
     estimated = partial(
         estimate,
         counts,

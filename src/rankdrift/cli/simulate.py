@@ -25,10 +25,10 @@ def simulate() -> None:
     """Make up data whose true propensities are known.
 
     \b
-        rankdrift simulate market -o market/            a log that looks like a real one
-        rankdrift simulate pairs -o counts.parquet      the paper's simulation
-        rankdrift simulate world price-cuts -o logs/    a log in which something goes wrong
-        rankdrift simulate like counts.parquet          could my data recover its curve?
+        rankdrift simulate market -o market/          a log like a real one
+        rankdrift simulate pairs -o counts.parquet    the paper's simulation
+        rankdrift simulate world price-cuts -o logs/  a log with something wrong
+        rankdrift simulate like counts.parquet        is my curve recovered?
 
     Each takes --json and --quiet.
     """
@@ -234,7 +234,11 @@ class WorldsCommand(Sections):
                     formatter.write_text(", ".join(kind.name for kind in kinds))
 
 
-@simulate.command(cls=WorldsCommand, first=("output", "pairs", "strength", "seed"))
+@simulate.command(
+    cls=WorldsCommand,
+    first=("output", "pairs", "strength", "seed"),
+    short_help="Make up a log in which assumptions hold, or break.",
+)
 @click.argument("name", metavar="WORLD")
 @click.option(
     "-o",

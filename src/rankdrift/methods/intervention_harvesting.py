@@ -7,7 +7,7 @@ import numpy as np
 
 from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.core.types import Bools, Floats
-from rankdrift.core.words import ranges
+from rankdrift.core.words import named_ranks, ranges
 from rankdrift.counts.connection import connect
 from rankdrift.methods.interventions import Interventions
 from rankdrift.methods.making_propensities import About, Evidence, by_jackknife, place_of
@@ -57,7 +57,9 @@ def all_pairs(found: Interventions, *, reference: int = 1) -> Propensities:
     gaps = {}
     for rank in found.ranks[~keep].tolist():
         other = next((b for b in blocks.blocks if rank in b), None)
-        gaps[rank] = _alone(found, rank) if other is None else f"compares only with {ranges(other)}"
+        gaps[rank] = (
+            _alone(found, rank) if other is None else f"compares only with {named_ranks(other)}"
+        )
     data = _strata(found, keep)
     fit = maximise(data, _start(found, keep))
     about = About(

@@ -51,9 +51,9 @@ VERDICTS = {
     Recovery.USEFUL: "comes back within about 40%",
     Recovery.NOISY: "is mostly noise: add days, or use a curve with fewer parameters",
     Recovery.BIASED: "comes back biased: the curve is too stiff for the truth, or clicks are too"
-    " many for clicks='single'",
+    " many for --clicks single",
     Recovery.SHORT: "has intervals that are too short: use more buckets of queries, or"
-    " errors='bootstrap'",
+    " --errors bootstrap",
     Recovery.FAILED: "could often not be estimated at all: see what the failed estimates said",
 }
 
