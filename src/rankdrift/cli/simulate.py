@@ -12,6 +12,7 @@ from rankdrift.cli.options import SEED, Sections
 from rankdrift.cli.output import check_file
 from rankdrift.cli.screen import WHOLE, Screen, talking
 from rankdrift.core.errors import BadOption
+from rankdrift.core.words import many
 from rankdrift.log.sources import TRUTH
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def market(screen: Screen, output: str, **options: Any) -> int:
 
     made = market(output, **options)
     days = [str(path) for path in made.paths]
-    screen.text(f"{made.rows:,} results shown, {made.clicks:,} of them clicked, in {output}")
+    screen.text(f"{many(made.rows, 'result')} shown, {made.clicks:,} of them clicked, in {output}")
     screen.answer(
         {
             "folder": output,
@@ -211,7 +212,9 @@ def pairs(
         world = made_up.pairs(n, **chosen)
         p = world.propensities
         world.counts.save(output)
-        screen.text(f"{n:,} pairs with {world.counts.n_clicks:,} clicks are in {output}")
+        screen.text(
+            f"{many(n, 'pair')} with {many(world.counts.n_clicks, 'click')} are in {output}"
+        )
         follow = ["rankdrift", "estimate", output]
     screen.answer({"file": output, "pairs": n, "truth": (p / p[0]).tolist(), **options})
     screen.next(*follow)
@@ -284,7 +287,7 @@ def world(screen: Screen, name: str, output: str, columns: str, **options: Any) 
 
     made = world(name, columns=[word for word in columns.split(",") if word], **options)
     paths = made.write(output)
-    screen.text(f"{made.rows:,} results shown, {made.clicks:,} of them clicked, in {output}")
+    screen.text(f"{many(made.rows, 'result')} shown, {made.clicks:,} of them clicked, in {output}")
     screen.answer(
         {
             "world": made.name,

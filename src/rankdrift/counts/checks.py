@@ -41,8 +41,8 @@ def plain_values(counts: Counts) -> dict[str, Any]:
     for segment in segments:
         if len(segment) != len(columns):
             raise BadCounts(
-                f"Segment {segment} has {len(segment)} values for {len(columns)} segment columns "
-                f"{columns}. Give one value a column."
+                f"Segment {segment} has {many(len(segment), 'value')} for {len(columns)} segment "
+                f"columns {columns}. Give one value a column."
             )
     buckets = _whole("buckets", counts.buckets, 1, 2**31 - 1)
     if buckets & (buckets - 1):

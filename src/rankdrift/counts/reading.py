@@ -110,11 +110,14 @@ def _read(
 
 
 def _warn_unknown_overflow(counts: Counts) -> None:
-    some = "pairs" if counts.n_overflow is None else many(counts.n_overflow, "pair")
+    n = counts.n_overflow
+    some = (
+        f"The {'pairs' if n is None else many(n, 'pair')} shown more than {counts.max_shown} times"
+    )
     message = (
-        f"Not counted by rank: {some} shown more than {counts.max_shown} times, as an older "
-        "rankdrift made these counts. Propensities and errors are the same, but their columns "
-        "pairs and clicks leave such pairs out. Harvest again to have them."
+        f"{some} {verb(n or 0, 'is', 'are')} not counted by rank in these counts, which an older "
+        "rankdrift made. Propensities and errors are the same, but their columns pairs and clicks "
+        "leave such pairs out. Harvest again to have them."
     )
     warnings.warn(message, Remark, stacklevel=2)
 

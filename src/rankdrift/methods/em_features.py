@@ -233,7 +233,7 @@ def _alternate(
             reach = min(reach, _LONGEST)
         log_p, last = np.minimum(log_p + reach * move, 0.0), off
     raise not_converged(
-        f"Propensities still had {ahead:.2%} to go after {options.rounds} rounds of EM "
+        f"Propensities still had {ahead:.2%} to go after {many(options.rounds, 'round')} of EM "
         f"(tolerance {options.tolerance:.2%}): allow more rounds, or a larger tolerance.",
         log_p - log_p[place],
         path,

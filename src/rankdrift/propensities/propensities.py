@@ -277,7 +277,8 @@ class Propensities(Tabular):
             wanted = many(len(self.segment_columns), "value")
             wanted += f" (the {', '.join(self.segment_columns)})"
             raise BadOption(
-                f"segments has the shape {segments.shape} for {len(ranks):,} ranks. Give each rank "
+                f"segments has the shape {segments.shape} for {many(len(ranks), 'rank')}. Give "
+                "each rank "
                 f"{wanted if self.segments else 'none: these propensities have no segments'}."
             )
         missing = (columns == None) | (columns != columns)  # noqa: E711  # of every element

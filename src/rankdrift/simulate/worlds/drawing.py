@@ -79,7 +79,7 @@ class LabWorld:
 
     def __repr__(self) -> str:
         rows = len(next(iter(self.columns.values()), ()))
-        return brief(self, self.name, self.sentence, f"{rows:,} results shown")
+        return brief(self, self.name, self.sentence, f"{many(rows, 'result')} shown")
 
     @property
     def harmful(self) -> bool:
@@ -251,7 +251,7 @@ class Options:
         if self.pairs > MOST_USED * most:
             raise BadOption(
                 f"{many(self.queries, 'query', 'queries')} on {many(self.days, 'day')} show "
-                f"{most:,} pairs at most, too "
+                f"{many(most, 'pair')} at most, too "
                 f"few for {self.pairs:,} that are clicked and move. Use fewer pairs, or "
                 f"{self.pairs / MOST_USED / most:.1f} times as many queries or days."
             )
