@@ -172,7 +172,7 @@ def test_ranks_in_two_islands_are_named():
     assert chain.gaps[4] == "the chain is broken between 3 and 4"
     pivot = pivot_one(sets(clicks, 200 * (clicks > 0)))
     assert pivot.ranks.tolist() == [1, 2]
-    assert pivot.gaps[3] == "no pair was shown both there and at 1"
+    assert pivot.gaps[3] == "no pair was shown both there and at rank 1"
 
 
 def test_a_rank_with_no_clicks_is_named_and_never_zero():

@@ -12,7 +12,7 @@ from rankdrift.cli.options import SEED, Sections
 from rankdrift.cli.output import check_file
 from rankdrift.cli.screen import WHOLE, Screen, talking
 from rankdrift.core.errors import BadOption
-from rankdrift.core.words import many
+from rankdrift.core.words import many, verb
 from rankdrift.log.sources import TRUTH
 
 if TYPE_CHECKING:
@@ -213,7 +213,8 @@ def pairs(
         p = world.propensities
         world.counts.save(output)
         screen.text(
-            f"{many(n, 'pair')} with {many(world.counts.n_clicks, 'click')} are in {output}"
+            f"{many(n, 'pair')} with {many(world.counts.n_clicks, 'click')} "
+            f"{verb(n, 'is', 'are')} in {output}"
         )
         follow = ["rankdrift", "estimate", output]
     screen.answer({"file": output, "pairs": n, "truth": (p / p[0]).tolist(), **options})

@@ -15,8 +15,10 @@ from rankdrift.methods.rank_times_stratum import Strata, jackknife_buckets, maxi
 from rankdrift.methods.two_ranks import log_ratios
 from rankdrift.propensities.propensities import Propensities
 
-NEVER = "no pair was shown both there and at {}"
-ONE_SIDE = "pairs shown both there and at {} were clicked in fewer than two buckets on one side"
+NEVER = "no pair was shown both there and at rank {}"
+ONE_SIDE = (
+    "pairs shown both there and at rank {} were clicked in fewer than two buckets on one side"
+)
 
 
 def all_pairs(found: Interventions, *, reference: int = 1) -> Propensities:

@@ -29,10 +29,11 @@ def check(data: Data) -> Finding:
             f"At most {percent(top)} of results are clicked (rank {rank}).",
             numbers=numbers,
         )
+    much = off_by(off) if off >= 1 else f"{off_by(off)} or more"
     return Finding(
         Verdict.CAUTION,
         f"Clicks are frequent: {top:.0%} of results at rank {rank}. The paper's likelihood, of "
-        f"pairs with a single click, would be off by {off_by(off)} or more at the top.",
+        f"pairs with a single click, would be off by {much} at the top.",
         advice="Stay with --clicks every, the default, which does not need clicks to be rare.",
         numbers=numbers,
     )

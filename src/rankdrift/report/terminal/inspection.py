@@ -181,7 +181,7 @@ def ways_lines(ways: Ways) -> list[RenderableType]:
     for way in ways.tried:
         known = "no curve"
         if way.rank:
-            known = f"{figure(way.propensity)} ({figure(way.low)}–{figure(way.high)})"
+            known = f"{_figure(way.propensity)} ({_figure(way.low)}–{_figure(way.high)})"
             known = known if way.rank == deepest else f"rank {way.rank}: {known}"
         table.add_row(
             line(flags(way.options) or way.words),
@@ -200,6 +200,11 @@ def ways_lines(ways: Ways) -> list[RenderableType]:
     if deepest:
         told += f". The propensity is that of rank {deepest} beside rank 1"
     return [indent(table), indent(line(f"{told}.", "dim"))]
+
+
+def _figure(value: float | None) -> str:
+    """With two digits behind the point, more where these would be 0."""
+    return figure(value) if value is None or value < 0.1 or value > 1000 else f"{value:.2f}"
 
 
 def connection_words(linked: Connection) -> str:
