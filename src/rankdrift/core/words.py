@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 _JOINERS = "\u200c\u200d"  # ordinary in Persian and Hindi words, though they have no shape
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-_LARGEST = 1_000_000  # a larger propensity or weight says no more than that
+_LARGEST = 1_000_000  # a larger propensity or weight, or one as many times smaller, says no more
+_LARGEST_RATE = 10
 _SMALLEST_P = 0.0001  # a smaller p-value says no more than that
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
@@ -38,8 +39,12 @@ def percent(value: float | None) -> str:
         return ""
     if value <= 0:
         return "0%"
+    if value > _LARGEST_RATE:
+        return f"over {_LARGEST_RATE:,.0%}"
+    if value < 1 / _LARGEST:
+        return "under 0.0001%"
     digits = max(0, 1 - math.floor(math.log10(100 * value)))
-    return f"{100 * value:.{min(digits, 9)}f}%"
+    return f"{100 * value:.{digits}f}%"
 
 
 def figure(value: float | None) -> str:
@@ -48,6 +53,8 @@ def figure(value: float | None) -> str:
         return ""
     if value > _LARGEST:
         return f"over {_LARGEST:,}"
+    if value < 1 / _LARGEST:
+        return f"under {1 / _LARGEST:f}"
     steps = ((10, 1), (1.0005, 2), (0.1, 3), (0.001, 4))
     digits = next((digits for least, digits in steps if value >= least), 6)
     return f"{value:,.{digits}f}"
