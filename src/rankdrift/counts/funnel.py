@@ -119,8 +119,7 @@ class Funnel:
             if self.dropped[name].rows:
                 raise BadCounts(
                     f"The funnel has {many(self.dropped[name].rows, 'row')} at {name!r}, which "
-                    "drops "
-                    "clicks only: count each row where it went."
+                    "drops clicks only: count each row where it went."
                 )
         for unit, total, used in (
             ("rows", self.rows, self.used.rows),
@@ -137,8 +136,7 @@ class Funnel:
             if not 0 <= rows <= self.rows:
                 raise BadCounts(
                     f"The funnel notes {many(rows, 'row')} as {name!r}, of {self.rows:,} in the "
-                    "log. "
-                    "Count again."
+                    "log. Count again."
                 )
 
     def lines(self) -> Iterator[tuple[str, str, int, int, int | None]]:

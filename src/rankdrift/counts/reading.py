@@ -337,8 +337,7 @@ def _longest(rows: _Rows, max_shown: int) -> int:
     if too_long:
         raise BadCounts(
             f"{many(too_long, 'listed pair')} {verb(too_long, 'has', 'have')} more appearances "
-            "than "
-            f"max_shown {max_shown}, up to {longest:,}. Make {verb(too_long, 'it', 'them')} "
+            f"than max_shown {max_shown}, up to {longest:,}. Make {verb(too_long, 'it', 'them')} "
             "comparisons, or harvest with a larger max_shown."
         )
     return max(longest or 0, 2)

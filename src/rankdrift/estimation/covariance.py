@@ -71,8 +71,8 @@ def _influence_one_by_one(fit: Fit, whole: Floats, scores: Floats) -> Floats:
             if failed:
                 raise NotConverged(
                     f"The errors cannot be estimated: without bucket {bucket} of the queries the "
-                    "data "
-                    "do not determine the curve. Use fewer knots, --errors model, or more days."
+                    "data do not determine the curve. Use fewer knots, --errors model, or more "
+                    "days."
                 )
     return influence
 

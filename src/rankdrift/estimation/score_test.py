@@ -145,9 +145,8 @@ def score_test(rows: Comparisons, x: Floats, also: Floats | None = None) -> Scor
     scale = block_scale(rows)
     if len(scale) < 2:
         raise NotIdentified(
-            f"There are {many(round(rows.clicks), 'click')} to compare, too few to tell blocks of "
-            "ranks "
-            "apart."
+            f"{many(round(rows.clicks), 'click')} to compare, too few to tell blocks of "
+            "ranks apart."
         )
     design = pooled_design(rows, scale)
     if also is not None:

@@ -186,8 +186,7 @@ def import_counts(path: str | os.PathLike[str], *, format: str | None = None) ->
     if len(found) != 1:
         raise BadCounts(
             f"{os.fspath(path)!r} has {many(len(found), 'row')} of kind 'meta', but the result of "
-            "one "
-            "statement has exactly one. Export the whole result, once."
+            "one statement has exactly one. Export the whole result, once."
         )
     try:
         meta = json.loads(found[0][0])

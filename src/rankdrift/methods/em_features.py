@@ -146,8 +146,8 @@ def regression_em(
     if say:
         say(
             f"{many(len(rows.rank), 'row')} with {many(len(matrix.features), 'feature')}: "
-            "training takes about "
-            f"{_bytes(len(rows.rank), len(matrix.features)) / 1e6:,.0f} MB besides the matrix."
+            f"training takes about {_bytes(len(rows.rank), len(matrix.features)) / 1e6:,.0f} MB "
+            "besides the matrix."
         )
     data = _dataset(lgb, matrix, inside, options)
     ones = np.ones(len(rows.rank), np.float32)
@@ -319,9 +319,8 @@ def _refuse_constant(matrix: Matrix) -> None:
     if not varies.any():
         raise BadOption(
             f"No feature ({', '.join(matrix.names[:5])}{', …' if len(matrix.names) > 5 else ''}) "
-            "ever "
-            "varies, so they tell nothing of relevance, and EM would give the click rates back. "
-            "Name features that say how good a result is."
+            "ever varies, so they tell nothing of relevance, and EM would give the click rates "
+            "back. Name features that say how good a result is."
         )
 
 

@@ -119,8 +119,7 @@ class Propensities(Tabular):
             raise NotIdentified(
                 f"There is no propensity for {named_ranks(missing.tolist())}; the curve covers "
                 f"{named_ranks(self.ranks.tolist())}. Leave such rows out, or estimate with a "
-                "loglog "
-                "curve, a larger max_rank or extrapolate_to=."
+                "loglog curve, a larger max_rank or extrapolate_to=."
             )
         return place
 
@@ -297,9 +296,8 @@ class Propensities(Tabular):
             unknown, first = int((~known).sum()), "/".join(map(str, columns[~known][0]))
             raise NotIdentified(
                 f"{unknown:,} of {many(len(ranks), 'click')} {verb(unknown, 'is', 'are')} of "
-                "segments "
-                f"without a curve, for example {first!r}. Estimate with these too, or leave such "
-                "rows out."
+                f"segments without a curve, for example {first!r}. Estimate with these too, or "
+                "leave such rows out."
             )
         return weights
 

@@ -133,8 +133,8 @@ def distance(a: Propensities, b: Propensities) -> dict[str, Any]:
     if len(shared) < 2:
         raise NotIdentified(
             f"The curves share {many(len(shared), 'rank')}, and two are needed to compare them: "
-            "one covers "
-            f"{named_ranks(a.ranks.tolist())}, the other {named_ranks(b.ranks.tolist())}."
+            f"one covers {named_ranks(a.ranks.tolist())}, the other "
+            f"{named_ranks(b.ranks.tolist())}."
         )
     unit = a.reference if a.reference in shared else int(shared[0])
     in_a, in_b = np.searchsorted(a.ranks, shared), np.searchsorted(b.ranks, shared)

@@ -53,8 +53,7 @@ def check(data: Data) -> Finding:
         f"Curves of queries differ by no more than chance ({chance}); {could_see(noise)}.",
         alarm=f"Queries have curves of their own ({chance}): their standard deviation is "
         f"{off_by(size)} at a typical rank. Where those with another curve are also clicked more, "
-        "the "
-        "mean is off.",
+        "the mean is off.",
         advice="Split the log by kind of query (--segment), such as names of brands against "
         "descriptions, and compare the curves.",
         wanted=ADD_DAYS,

@@ -169,6 +169,6 @@ def _over_time_words(periods: Sequence[Period], test: Steadiness | None) -> str:
         return told + f"Chance alone explains such differences ({chance_words(test.p_value)})."
     return told + (
         f"That is more than chance explains ({chance_words(test.p_value)}): something changed, "
-        "such as "
-        "the page, the traffic or the ranker. Estimate from the days that are like those to come."
+        "such as the page, the traffic or the ranker. Estimate from the days that are like those "
+        "to come."
     )
