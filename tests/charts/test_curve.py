@@ -58,7 +58,7 @@ def test_thin_ranks_are_hollow_and_tooltips_have_the_numbers():
     }  # fmt: skip
     assert tips["low"] == "95% interval, from"
     assert "Hollow points: thin data" in found["title"]["subtitle"]
-    assert "No estimate for ranks 4" in found["title"]["subtitle"]
+    assert "No estimate for rank 4" in found["title"]["subtitle"]
 
 
 def test_the_reference_is_marked_at_1():

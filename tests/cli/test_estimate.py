@@ -86,7 +86,7 @@ def test_counts_without_the_column_are_told_what_they_lack(rankdrift, lab, log):
     done = rankdrift("estimate", lab[1], "--adjust", "scor")
     assert done.code == 2 and "'scor' is not one of 'score', 'ranker'" in done.err
     done = rankdrift("estimate", lab[1], "--adjust", "score", "--clicks", "single")
-    assert done.code == 2 and "clicks='every'" in done.err
+    assert done.code == 2 and "--clicks every" in done.err
 
 
 def test_the_adjustments_in_the_help_are_those_there_are():

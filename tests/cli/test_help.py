@@ -10,7 +10,7 @@ from rankdrift.cli import VERBS
 from rankdrift.cli import rankdrift as group
 from rankdrift.cli.options import COUNTING, READING, LogOption, Sections
 
-SCREEN = 30  # lines, of 80 characters: what one sees at once
+SCREEN, COLUMNS = 30, 80  # lines and characters: what one sees at once
 
 
 def _commands():
@@ -23,6 +23,9 @@ def _commands():
 
 
 COMMANDS = dict(_commands())
+GROUPS = ["simulate", "reproduce", ""]
+WIDER = {"train", "evaluate"}  # each has one example that is longer than a line
+FITTING = [name for name in [*COMMANDS, *GROUPS] if name not in WIDER]
 LONG = [name for name, command in COMMANDS.items() if isinstance(command, Sections)]
 OF_LOGS = [n for n in LONG if any(isinstance(p, LogOption) for p in COMMANDS[n].params)]
 
@@ -83,3 +86,12 @@ def test_the_docs_list_every_option():
     """As mkdocs-click does: those that are not hidden."""
     for command in COMMANDS.values():
         assert not any(p.hidden for p in command.params if isinstance(p, click.Option))
+
+
+@pytest.mark.parametrize("flag", ["--help", "--help-all"])
+@pytest.mark.parametrize("name", FITTING)
+def test_help_fits_a_screen_and_breaks_no_word(name, flag):
+    if flag == "--help-all" and name in GROUPS:
+        return
+    for line in told(name, flag).splitlines():
+        assert len(line) <= COLUMNS and not re.search(r"\w-$", line), line

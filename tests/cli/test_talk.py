@@ -249,3 +249,13 @@ def test_remarks_are_told(rankdrift, write_log):
 def test_a_screen_with_nobody_there(capsys):
     Screen(quiet=True, json=False).say("hello")
     assert capsys.readouterr().err == ""
+
+
+def test_in_a_terminal_no_line_of_talk_is_broken_inside_a_word(tmp_path, shell):
+    """Piped it is one line, for programs; what is to be typed is one line in any case."""
+    name = "a log that is not there, under a rather long name.parquet"
+    piped = shell("inspect", name).err.splitlines()
+    code, seen = in_terminal(["inspect", name], env={"COLUMNS": "40"})
+    lines = seen.replace("\r", "").rstrip().splitlines()
+    assert code == 2 and max(map(len, lines)) <= 40 and len(lines) > len(piped)
+    assert " ".join(lines[:-2]) == piped[0] and lines[-2:] == piped[-2:]

@@ -1,9 +1,24 @@
 """Numbers and names as people read them."""
 
+import math
+import re
+
 import pytest
 
 from rankdrift.core.errors import did_you_mean
-from rankdrift.core.words import figure, many, margin, ranges, rank_words, segment_words
+from rankdrift.core.words import (
+    chance_words,
+    figure,
+    many,
+    margin,
+    named_ranks,
+    off_by,
+    percent,
+    ranges,
+    rank_words,
+    segment_words,
+    verb,
+)
 
 
 @pytest.mark.parametrize(
@@ -50,3 +65,39 @@ def test_did_you_mean():
     assert did_you_mean("Keywrods", ["keywords", "doc"]) == " Did you mean 'keywords'?"
     assert did_you_mean("zzz", ["keywords", "doc"]) == ""
     assert did_you_mean("x", []) == ""
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 999, 1_000_000])
+def test_one_of_a_thing_is_one_and_many_are_many(n):
+    assert (many(n, "query", "queries") == f"{n:,} query") == (n == 1)
+    assert (verb(n, "has", "have") == "has") == (n == 1)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "words"), [([3], "rank 3"), ([3, 3], "rank 3"), ([4, 3], "ranks 3–4"), ([], "ranks ")]
+)
+def test_ranks_with_their_word(ranks, words):
+    assert named_ranks(ranks) == words
+
+
+def test_no_number_is_told_as_a_power_of_ten_nor_as_none():
+    sizes = [0.0, *(10.0**k for k in range(-300, 301)), math.inf, math.nan]
+    for told in (figure, percent, off_by, margin, chance_words):
+        for size in sizes if told in (figure, percent) else sizes[:-1]:
+            if told is chance_words and size > 1:
+                continue  # a chance is at most 1
+            assert not re.search(r"\de[-+]?\d|nan|inf", told(size)), (told, size)
+            assert len(told(size)) <= len("over 1,000,000"), (told, size)
+
+
+def test_past_a_factor_of_two_a_size_says_so():
+    assert [off_by(x) for x in (0.0, 0.123, 0.99, 1.0, 7.12)] == [
+        *("0%", "12%", "99%", "over 100%", "over 100%")
+    ]
+    assert off_by(0.1234, 1) == "12.3%"
+
+
+def test_a_p_value_below_all_that_matters_says_so():
+    assert [chance_words(p) for p in (0.0, 1e-9, 0.0001, 0.0462, 1.0)] == [
+        *("p < 0.0001", "p < 0.0001", "p = 0.0001", "p = 0.046", "p = 1")
+    ]

@@ -46,7 +46,7 @@ def table(con, rows, columns="kind,bucket,shown,single,rank,other,n,clicks,pairs
 
 
 WRONG = [
-    ("pears,3,6 15,,,,2,,", "1 rows have an unknown kind, for example kind 'pears'"),
+    ("pears,3,6 15,,,,2,,", "1 row has an unknown kind, for example kind 'pears'"),
     (",3,6 15,,,,2,,", "an unknown kind"),
     ("pair,3,6 15,,,,,,", "no n"),
     ("pair,,6 15,,,,2,,", "no bucket"),
@@ -68,7 +68,7 @@ WRONG = [
     ("pair,3,6 1003,,,,2,,", "a rank outside 1 to max_rank 500"),
     ("pair,3,6 14,,,,2,,", "no click, or one rank only"),
     ("pair,3,6 7,,,,2,,", "no click, or one rank only"),
-    ("pair,3,6 6 6 6 15,,,,2,,", "1 listed pairs have more appearances than max_shown 4"),
+    ("pair,3,6 6 6 6 15,,,,2,,", "1 listed pair has more appearances than max_shown 4"),
     ("pair,3,6 15,,,,-2,,", "a negative number"),
     ("comparison,1,,,2,3,7,,", "no single"),
     ("comparison,1,,maybe,2,3,7,,", "no single"),

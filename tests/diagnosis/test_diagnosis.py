@@ -289,4 +289,6 @@ def test_ranks_of_one_block_are_not_set_against_themselves():
     rows += [(((2, c), (3, 1 - c)), k, 90 if c else 10) for k in range(16) for c in (0, 1)]
     rows += [(((1, c), (2, 1 - c)), k, 30) for k in range(16) for c in (0, 1)]
     words = verdicts(listed(rows, buckets=16), curve="loglog(1, 4)")["fit"].words
-    assert "furthest off is the higher of two ranks within 2–3: 90.0% of clicks on it" in words
+    assert (
+        "furthest off is the higher of two ranks within ranks 2–3: 90.0% of clicks on it" in words
+    )

@@ -166,15 +166,15 @@ def test_what_the_log_does_not_allow_is_left_out(world):
 
 def test_an_experiment_needs_its_column(world):
     named = rankdrift.read_log(world.rows.drop(columns="is_random"))
-    with pytest.raises(BadOption, match="needs randomised"):
+    with pytest.raises(BadOption, match="needs --randomised"):
         compare(named, methods="experiment")
 
 
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"methods": ["em"]}, BadOption, "'em' needs features.*em-pairs"),
-        ({"methods": ["swaps"]}, BadOption, "needs original"),
+        ({"methods": ["em"]}, BadOption, "'em' needs --features.*em-pairs"),
+        ({"methods": ["swaps"]}, BadOption, "needs --original"),
         ({"methods": ["loglo"]}, BadOption, "Did you mean 'loglog'"),
         ({"methods": []}, BadOption, "No methods"),
         ({"methods": ["ctr"], "randomised": "is_rand"}, MissingColumns, "Did you mean 'is_random'"),
@@ -244,7 +244,7 @@ def test_the_command_line(world, tmp_path, capsys):
     assert told["distances"][0]["first"] == "ctr"
     assert told["table"]["ctr_supported"] == [True] * 10
     assert run([*common, "--methods", "em"]) == 2
-    assert "needs features" in capsys.readouterr().err
+    assert "needs --features" in capsys.readouterr().err
 
 
 def test_the_old_name_of_what_compare_gives_still_works(found):

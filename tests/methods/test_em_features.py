@@ -102,7 +102,7 @@ def test_words_and_missing_values_are_features_too(world):
 
 def test_features_that_never_vary_are_refused(world):
     log = type(world)(world.rows.assign(f_same=1.0, f_none=np.nan), world.log_p).log()
-    with pytest.raises(BadOption, match=r"None of the 2 features \(f_same, f_none\) ever varies"):
+    with pytest.raises(BadOption, match=r"No feature \(f_same, f_none\) ever varies"):
         regression_em(read_matrix(log, features=["f_same", "f_none"]), **QUICK)
 
 
@@ -141,7 +141,7 @@ def test_a_rank_with_no_clicks_is_named(matrix):
         matrix.x, rank=matrix.rank, click=matrix.click & (np.cumsum(matrix.click) < 20),
         query=matrix.query, search=matrix.search,
     )  # fmt: skip
-    with pytest.raises(NoUsablePairs, match=r"19 clicks in 8,000 rows are too few.*needs 20"):
+    with pytest.raises(NoUsablePairs, match=r"19 clicks in 8,000 rows: too few.*needs 20"):
         regression_em(few, **QUICK)
     silent = Matrix.from_arrays(
         matrix.x, rank=matrix.rank, click=np.zeros(len(matrix), bool), query=matrix.query,

@@ -162,7 +162,7 @@ def test_ranks_in_two_islands_are_named():
         clicks[a, b], clicks[b, a] = 30, 20
     found = all_pairs(sets(clicks, 200 * (clicks > 0)))
     assert found.ranks.tolist() == [1, 2, 3]
-    assert found.gaps == {4: "compares only with 4–5", 5: "compares only with 4–5",
+    assert found.gaps == {4: "compares only with ranks 4–5", 5: "compares only with ranks 4–5",
                           6: "no pair moved to or from it"}  # fmt: skip
     assert all_pairs(sets(clicks, 200 * (clicks > 0)), reference=4).ranks.tolist() == [4, 5]
     with pytest.raises(NotIdentified, match=r"Rank 6, the reference.*1–3; 4–5"):
@@ -172,7 +172,7 @@ def test_ranks_in_two_islands_are_named():
     assert chain.gaps[4] == "the chain is broken between 3 and 4"
     pivot = pivot_one(sets(clicks, 200 * (clicks > 0)))
     assert pivot.ranks.tolist() == [1, 2]
-    assert pivot.gaps[3] == "no pair was shown both there and at 1"
+    assert pivot.gaps[3] == "no pair was shown both there and at rank 1"
 
 
 def test_a_rank_with_no_clicks_is_named_and_never_zero():

@@ -226,8 +226,8 @@ def test_ranks_that_no_way_leads_to_are_gaps():
     curve = ratios(counts)
     assert curve.ranks.tolist() == [1, 2]
     assert curve.gaps == {
-        5: "compares only with 5–6",
-        6: "compares only with 5–6",
+        5: "compares only with ranks 5–6",
+        6: "compares only with ranks 5–6",
         7: "no clicked pair moved to or from it",
         8: "too few clicks of pairs shown there and elsewhere: its best ratio would have a "
         "deviation of 0.46 in its log, more than 0.32",

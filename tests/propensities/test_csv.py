@@ -124,7 +124,7 @@ def test_two_segment_columns_in_csv(tmp_path):
         ("rank,propensity\n1,1\n0,0.5\n", "line 3: 0 is no rank"),
         ("rank,propensity\n1,1\n2,.5\n2,.4\n", "ranks do not ascend"),
         ("rank,propensity\n1,0.9\n2,0.5\n", "no rank has propensity 1"),
-        ("rank,propensity,std_error\n1,1,0\n2,0.5,\n", "1 of 2 rows have no std_error"),
+        ("rank,propensity,std_error\n1,1,0\n2,0.5,\n", "1 of 2 rows has no std_error"),
         ("rank,propensity,std_error\n1,1,0\n2,0.5,-1\n", "std_error 0 or more"),
         ("rank,propensity,supported\n1,1,maybe\n", "supported is 'maybe'"),
         ("rank,propensity,pooling\n1,1,both\n", "pooling is 'both'"),

@@ -41,7 +41,7 @@ def test_ultra_refuses_gaps_by_name():
     with pytest.raises(NotIdentified, match=r"none for rank 4 \(no clicked pair moved"):
         ultra_ipw(hand())
     deep = hand(ranks=np.array([3, 4, 5, 7], dtype=np.int32), reference=3, gaps={})
-    with pytest.raises(NotIdentified, match=r"from 1 to 7, .* rank 1–2, 6\. Estimate"):
+    with pytest.raises(NotIdentified, match=r"from 1 to 7, .* ranks 1–2, 6\. Estimate"):
         ultra_ipw(deep)
 
 

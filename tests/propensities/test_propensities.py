@@ -28,7 +28,7 @@ def test_lookup_keeps_the_shape_asked_for():
 
 
 def test_a_rank_without_estimate_is_refused_by_name():
-    with pytest.raises(NotIdentified, match=r"rank 4, 6; the curve covers 1–3, 5\."):
+    with pytest.raises(NotIdentified, match=r"ranks 4, 6; the curve covers ranks 1–3, 5\."):
         hand().at([1, 4, 6])
 
 

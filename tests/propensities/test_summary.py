@@ -100,5 +100,5 @@ def test_compare_without_clicks_weighs_ranks_alike():
 
 def test_compare_needs_two_shared_ranks():
     other = hand(ranks=np.array([5, 6, 7, 8], dtype=np.int32), reference=5)
-    with pytest.raises(NotIdentified, match="share 1 ranks"):
+    with pytest.raises(NotIdentified, match="share 1 rank, and"):
         hand().distance_to(other)

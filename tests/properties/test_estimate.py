@@ -228,13 +228,15 @@ def test_gaps_say_why():
     found = estimate(counts, curve="direct")
     assert found.ranks.tolist() == [1, 2]
     assert found.gaps == {
-        3: "never won a click over these ranks, or never lost one",
+        3: "never won a click over the other ranks, or never lost one",
         5: "compares only with ranks 5–6",
         6: "compares only with ranks 5–6",
         7: "no clicked pair moved to or from it",
     }
     assert found.values[1] == pytest.approx(7 / 8)
-    with pytest.raises(NotIdentified, match=r"no propensity for rank 3, 7; the curve covers 1–2"):
+    with pytest.raises(
+        NotIdentified, match=r"no propensity for ranks 3, 7; the curve covers ranks 1–2"
+    ):
         found.at([[1, 3], [2, 7]])
     apart = estimate(counts, curve="direct", reference=5)
     assert apart.ranks.tolist() == [5, 6]
@@ -245,8 +247,8 @@ def test_gaps_say_why():
 @pytest.mark.parametrize(
     ("first", "said"),
     [
-        (0, r"rank 1 run off to 0, as rank 1 never won a click\..*\(--where\).*--reference below"),
-        (1, r"rank 1 run off to infinity, as rank 1 never lost a click to another\..*more days"),
+        (0, r"rank 1 runs off to 0, as rank 1 never won a click\..*\(--where\).*--reference below"),
+        (1, r"rank 1 runs off to infinity, as rank 1 never lost a click to another\..*more days"),
     ],
 )
 def test_it_is_the_rank_with_clicks_on_one_side_that_is_named(first, said, reference):
@@ -254,7 +256,7 @@ def test_it_is_the_rank_with_clicks_on_one_side_that_is_named(first, said, refer
     rows = [(((a, won), (a + 1, 1 - won)), b, 9 + 3 * won)
             for a in range(2, 10) for b in range(16) for won in (0, 1)]  # fmt: skip
     rows += [(((1, first), (2, 1 - first)), b, 5) for b in range(16)]
-    with pytest.raises(NotConverged, match=f"the propensities at {said}"):
+    with pytest.raises(NotConverged, match=f"the propensity at {said}"):
         estimate(listed(rows, buckets=16), curve="loglog", reference=reference)
 
 
@@ -266,7 +268,7 @@ def test_clicks_on_one_side_only_are_no_estimate(errors):
     rows += [(((2, 0), (5, 1)), b, 7 + b % 3) for b in range(16)]
     rows += [(((2, 1), (9, 0)), b, 20) for b in range(16)]
     counts = listed(rows, buckets=16)
-    with pytest.raises(NotConverged, match=r"at rank 6–9 run off to 0.*1,\d+ comparisons over 9"):
+    with pytest.raises(NotConverged, match=r"at ranks 6–9 run off to 0.*1,\d+ comparisons over 9"):
         estimate(counts, curve="loglog(1, 2, 5, 9)", errors=errors)
     found = estimate(counts, curve="direct", errors=errors)
     assert found.ranks.tolist() == [1, 2, 5]

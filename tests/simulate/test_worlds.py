@@ -379,9 +379,9 @@ def test_no_score_is_lost_in_serving():
     ("wrong", "says"),
     [
         ({"name": "price-cut"}, "Did you mean 'price-cuts'"),
-        ({"pairs": 0}, "pairs is 0, but it is at least 1"),
-        ({"ranks": 1}, "ranks is 1, but it is at least 2"),
-        ({"seed": -1}, "seed is -1, but it is at least 0"),
+        ({"pairs": 0}, "pairs is 0, but must be at least 1"),
+        ({"ranks": 1}, "ranks is 1, but must be at least 2"),
+        ({"seed": -1}, "seed is -1, but must be at least 0"),
         ({"name": "bots", "strength": -1}, "strength is -1: use 0"),
         ({"strength": 2}, "'valid' has nothing that could be stronger"),
         ({"columns": ["scores"]}, "Did you mean 'score'"),

@@ -9,7 +9,7 @@ import altair as alt
 from rankdrift.charts.style import Row, layered_chart
 from rankdrift.core.errors import BadOption
 from rankdrift.core.verdicts import Verdict
-from rankdrift.core.words import printable
+from rankdrift.core.words import chance_words, printable
 
 if TYPE_CHECKING:
     from rankdrift.diagnosis.diagnosing import Diagnosis
@@ -38,7 +38,7 @@ def checks_chart(found: Diagnosis) -> alt.LayerChart:
                 "words": check.words,
                 "advice": check.advice,
                 "p": 1.0 if p is None else max(float(p), LEAST_P),
-                "told": "" if p is None else f"p = {float(p):.2g}",
+                "told": "" if p is None else chance_words(float(p)),
             }
         )
     if not rows:

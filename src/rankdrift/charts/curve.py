@@ -17,7 +17,7 @@ from rankdrift.charts.curve_layers import (
     truth_rows,
 )
 from rankdrift.charts.style import BLACK, COLOURS, Row, layered_chart, rank_axis
-from rankdrift.core.words import ranges
+from rankdrift.core.words import many, named_ranks, verb
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.table import label, most_clicked
 
@@ -121,7 +121,8 @@ def _subtitle(
     if any(row.get("supported") is False for row in rows):
         lines.append("Hollow points: thin data")
     if p.gaps:
-        lines.append(f"No estimate for ranks {ranges(p.gaps)}")
+        lines.append(f"No estimate for {named_ranks(p.gaps)}")
     if left_out:
-        lines.append(f"{left_out} segments with fewer clicks are not drawn")
+        drawn = verb(left_out, "is not drawn", "are not drawn")
+        lines.append(f"{many(left_out, 'segment')} with fewer clicks {drawn}")
     return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 
 from rankdrift.charts.style import BLACK, COLOURS, Row, layered_chart
-from rankdrift.core.words import share
+from rankdrift.core.words import many, share
 from rankdrift.counts.funnel import INPUT, USED, Funnel
 
 LINE = 24  # the height of a reason
@@ -52,11 +52,11 @@ def funnel_chart(funnel: Funnel) -> alt.LayerChart:
         ),
         base.mark_text(align="left", dx=4, fontSize=10, color=BLACK).encode(x=x, text="told:N"),
     ]
-    log = f"{funnel.rows:,} rows and {funnel.clicks:,} clicks in the log"
+    log = f"{many(funnel.rows, 'row')} and {many(funnel.clicks, 'click')} in the log"
     return layered_chart(
         rows,
         layers,
         title="From the log to usable pairs",
-        subtitle=[f"{log}; {funnel.used.pairs:,} usable pairs"],
+        subtitle=[f"{log}; {many(funnel.used.pairs, 'usable pair')}"],
         height=LINE * len(order),
     )

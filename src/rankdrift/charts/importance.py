@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import altair as alt
 
 from rankdrift.charts.style import COLOURS, Row, layered_chart
-from rankdrift.core.words import printable
+from rankdrift.core.words import many, printable, verb
 
 LINE = 26  # the height of a feature
 MOST_FEATURES = 25
@@ -32,10 +32,11 @@ def importance_chart(importance: Mapping[str, float], name: str) -> alt.LayerCha
     ]
     bars: alt.Chart = alt.Chart().mark_bar(color=COLOURS[0]).encode(x=x, y=y, tooltip=tooltip)
     left = len(importance) - len(rows)
+    others = f"{many(left, 'feature')} with less {verb(left, 'is', 'are')}"
     return layered_chart(
         rows,
         [bars],
         title=f"What {printable(name)} goes by",
-        subtitle=[f"{left} features with less are not drawn" if left else "all features"],
+        subtitle=[f"{others} not drawn" if left else "all features"],
         height=LINE * len(rows),
     )

@@ -9,7 +9,7 @@ import altair as alt
 
 from rankdrift.charts.style import COLOURS, layered_chart
 from rankdrift.core.errors import BadOption
-from rankdrift.core.words import rank_words
+from rankdrift.core.words import many, rank_words
 
 
 def replay_chart(blocks: Sequence[Mapping[str, Any]], verdict: str, replays: int) -> alt.LayerChart:
@@ -48,5 +48,5 @@ def replay_chart(blocks: Sequence[Mapping[str, Any]], verdict: str, replays: int
         rows,
         layers,
         title=f"The curve {verdict}",
-        subtitle=f"root mean square over {replays:,} replays; ticks: what estimates claim",
+        subtitle=f"root mean square over {many(replays, 'replay')}; ticks: what estimates claim",
     )

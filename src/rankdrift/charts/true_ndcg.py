@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import altair as alt
 
 from rankdrift.charts.style import BLACK, COLOURS, layered_chart
+from rankdrift.core.words import many
 
 
 def true_ndcg_chart(ndcg: Mapping[str, Iterable[float]], seeds: Sequence[int]) -> alt.LayerChart:
@@ -36,5 +37,5 @@ def true_ndcg_chart(ndcg: Mapping[str, Iterable[float]], seeds: Sequence[int]) -
         rows,
         layers,
         title="How close to the order of true relevance",
-        subtitle=f"{len(seeds)} simulated markets, a dot each; ticks: their means",
+        subtitle=f"{many(len(seeds), 'simulated market')}, a dot each; ticks: their means",
     )

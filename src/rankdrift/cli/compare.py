@@ -42,7 +42,7 @@ def methods_help() -> str:
     words = []
     for family, methods in groupby(METHODS, key=lambda method: method.family):
         names = ", ".join(method.name for method in methods)
-        words.append(f"{names} or another curve" if family == CURVES else names)
+        words.append(f"{names} or any curve" if family == CURVES else names)
     return f"{'; '.join(words)}."
 
 
@@ -89,7 +89,7 @@ def compare(
     Exits with 1 if a method is left out because the log does not allow it.
 
     \b
-        rankdrift compare 'logs/*.parquet' --methods auto,all-pairs,ctr --max-rank 20
+        rankdrift compare 'logs/*.parquet' --methods auto,ctr --max-rank 20
         rankdrift compare 'logs/*.parquet' --methods auto,experiment,combined \\
             --randomised-apart -o curves/
     """

@@ -11,7 +11,7 @@ import click
 from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import SEED
 from rankdrift.cli.output import check_file
-from rankdrift.cli.screen import Screen, Step, join, talking
+from rankdrift.cli.screen import Screen, Step, talking
 from rankdrift.core.errors import RankdriftError
 
 ROWS = 900_000
@@ -57,8 +57,8 @@ def demo(screen: Screen, output: str, rows: int, seed: int) -> int:
     last step leaves a page, report.html, to open in a browser.
 
     \b
-        rankdrift demo                            under demo/, in a minute or two
-        rankdrift demo --rows 100000 -o small     quicker, and less certain of everything
+        rankdrift demo                          under demo/, in a minute or two
+        rankdrift demo --rows 100000 -o small   quicker, and less certain
     """
     folder = Path(output)
     check_file(str(folder / "report.html"))
@@ -116,7 +116,7 @@ def _steps(folder: Path, rows: int, seed: int) -> list[tuple[str, list[str]]]:
 
 def _step(screen: Screen, words: list[str]) -> tuple[int, Any]:
     """Show a command and run it; its exit code, and its answer if that is wanted as JSON."""
-    screen.say("", f"$ {join(['rankdrift', *words])}")
+    screen.command("$", "rankdrift", *words)
     flags = [flag for flag, on in (("--quiet", screen.quiet), ("--json", screen.json)) if on]
     printed = io.StringIO()
     if not screen.json:

@@ -24,7 +24,7 @@ from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.cli.settings import from_file
 from rankdrift.core.errors import BadOption
-from rankdrift.core.words import many
+from rankdrift.core.words import many, verb
 
 if TYPE_CHECKING:
     from rankdrift.core.types import Clicks, Errors
@@ -144,8 +144,9 @@ def estimate(
     screen.say(*randomised_words(counts.options))
     if shown_below is not None:
         every, counts = counts, counts.restrict(shown_below=shown_below)
-        pairs = f"{counts.n_pairs:,} of {every.n_pairs:,} pairs"
-        screen.say(f"{pairs} are used: those known to have been shown below rank {shown_below}.")
+        pairs = f"{counts.n_pairs:,} of {many(every.n_pairs, 'pair')}"
+        used = verb(counts.n_pairs, "is used: the one", "are used: those")
+        screen.say(f"{pairs} {used} known to have been shown below rank {shown_below}.")
     estimated = partial(
         estimate,
         counts,

@@ -11,7 +11,7 @@ from rankdrift.cli.options import COUNTING, Sections, guesses, log_options, read
 from rankdrift.cli.output import check_file, check_folder, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
-from rankdrift.core.words import many
+from rankdrift.core.words import many, verb
 
 if TYPE_CHECKING:
     from rankdrift.counts.counts import Counts
@@ -69,7 +69,7 @@ def harvest(
 
     \b
         rankdrift harvest 'logs/*.parquet' -o counts.parquet
-        rankdrift harvest 'logs/*.parquet' --by day -o counts/     # then only new days
+        rankdrift harvest 'logs/*.parquet' --by day -o counts/  # then new days
     """
     log = read(logs, options)
     refuse_input(output, logs, options["format"])
@@ -127,8 +127,9 @@ def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> i
             with progress.aside():
                 screen.show(
                     line(
-                        f"{day.day or 'undated':<10}  {word:<9}  {day.rows:>13,} rows"
-                        f"  {counts.n_pairs:>9,} pairs"
+                        f"{day.day or 'undated':<10}  {word:<9}  {day.rows:>13,} "
+                        f"{verb(day.rows, 'row ', 'rows')}  {counts.n_pairs:>9,} "
+                        f"{verb(counts.n_pairs, 'pair', 'pairs')}"
                     )
                 )
 

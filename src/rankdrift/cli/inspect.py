@@ -33,7 +33,7 @@ def inspect(screen: Screen, logs: tuple[str, ...], html: str | None, **options: 
 
     \b
         rankdrift inspect 'logs/*.parquet'
-        rankdrift inspect searches.csv --query keywords --same price --segment platform
+        rankdrift inspect searches.csv --query keywords --segment platform
     """
     log = read(logs, options)
     if html:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -244,14 +245,15 @@ def _is_result(path: str) -> str:
         ((_, kind),) = gather(path).given
     except RankdriftError:
         return ""
+    quoted = shlex.quote(path)
     to_go_on = {
-        ResultKind.COUNTS: ("are", f"rankdrift estimate {path}"),
+        ResultKind.COUNTS: ("are", f"rankdrift estimate {quoted}"),
         ResultKind.PROPENSITIES: (
             "are",
-            f"rankdrift train LOG --propensities {path} -o ranker.txt",
+            f"rankdrift train LOG --propensities {quoted} -o ranker.txt",
         ),
     }
-    verb, command = to_go_on.get(kind, ("is a", f"rankdrift report {path} -o report.html"))
+    verb, command = to_go_on.get(kind, ("is a", f"rankdrift report {quoted} -o report.html"))
     these = "These" if verb == "are" else "This"
     return f"{path!r} is no log. {these} {verb} {kind}, made by rankdrift: try `{command}`."
 

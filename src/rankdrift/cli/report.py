@@ -39,7 +39,8 @@ def report(
     \b
         rankdrift report counts.parquet -o report.html
         rankdrift report days/ -o report.html
-        rankdrift report counts.parquet propensities.json methods.json rankers.json -o report.html
+        rankdrift report counts.parquet propensities.json methods.json \\
+            rankers.json -o report.html
     """
     refuse_input(output, (), more=results)
     check_file(output)

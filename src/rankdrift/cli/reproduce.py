@@ -49,8 +49,8 @@ def figures(screen: Screen, output: str, rows: int, seed: int) -> int:
     Each comes twice: as in the paper, and with every click, intervals and an automatic curve.
 
     \b
-        rankdrift reproduce figures -o figures/                 minutes, and 3 GB, for EM
-        rankdrift reproduce figures -o figures/ --rows 1000000  under a minute, and noisier
+        rankdrift reproduce figures                 minutes, and 3 GB, for EM
+        rankdrift reproduce figures --rows 1000000  under a minute, and noisier
     """
     check_file(str(Path(output) / "simulation.svg"))
     from rankdrift.reproduce import figures
@@ -92,7 +92,7 @@ def table(
 
     \b
         rankdrift reproduce table --small -o table.txt
-        rankdrift reproduce table --small --searches 1000 --models biased,ours    seconds, by luck
+        rankdrift reproduce table --small --searches 1000 --models biased,ours
     """
     from rankdrift.reproduce import table as tables
     from rankdrift.reproduce.models import MODELS

@@ -10,7 +10,7 @@ import click
 
 from rankdrift.cli import stopping
 from rankdrift.cli.exits import Exit
-from rankdrift.cli.screen import join, write, write_what_it_can
+from rankdrift.cli.screen import join, talk, write, write_what_it_can
 from rankdrift.cli.verbs import rankdrift
 from rankdrift.core.errors import RankdriftError
 from rankdrift.core.words import printable
@@ -60,12 +60,13 @@ def _ended_by(error: Exception, words: list[str]) -> int:
     if isinstance(error, click.ClickException):
         return _refuse(error, words)
     if isinstance(error, RankdriftError | OSError):
-        return _fail(printable(str(error)), words)
+        return _fail(str(error), words)
     short = _shortage(error)
     if short:
-        return _fail(printable(short), words)
+        return _fail(short, words)
     traceback.print_exception(error)
-    write(sys.stderr, f"Error: {_DEFECT}\n\nNext: rankdrift --version\n")
+    talk(f"Error: {_DEFECT}")
+    write(sys.stderr, "\nNext: rankdrift --version\n")
     return Exit.BROKEN
 
 
@@ -77,7 +78,7 @@ _DEFECT = (
 
 def _fail(message: str, words: list[str]) -> int:
     """Say what is wrong, and where to read on unless talk is not wanted."""
-    write(sys.stderr, f"Error: {message}\n")
+    talk(f"Error: {message}")
     if not _quiet(words):
         write(sys.stderr, f"\nNext: {_verb(words)} --help\n")
     return Exit.WRONG
@@ -90,7 +91,7 @@ def _refuse(error: click.ClickException, words: list[str]) -> int:
         return Exit.WRONG
     if isinstance(error, click.UsageError) and error.ctx:
         write(sys.stderr, f"{error.ctx.get_usage()}\n\n")
-    return _fail(printable(error.format_message()), words)
+    return _fail(error.format_message(), words)
 
 
 def _verb(words: list[str]) -> str:
@@ -117,7 +118,8 @@ def _stopped(words: list[str]) -> int:
         by_day = words[:1] == ["harvest"] and ("--by=day" in words or {"--by", "day"} <= {*words})
         state = "Days that are done stay, the others follow" if by_day else "All of it starts over"
         again = printable(join(["rankdrift", *_shorter(words)]))
-        write(sys.stderr, f"No file is half written. {state} with the next run.\n\nNext: {again}\n")
+        talk(f"No file is half written. {state} with the next run.")
+        write(sys.stderr, f"\nNext: {again}\n")
     return Exit.STOPPED
 
 

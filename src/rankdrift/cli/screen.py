@@ -7,7 +7,9 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -44,7 +46,7 @@ class Screen:
         """Talk to whoever watches, a line each."""
         if not self.quiet:
             for text in texts:
-                write(sys.stderr, printable(text) + "\n")
+                talk(text)
 
     def note(self, remarks: Iterable[str]) -> None:
         """Talk about what was noticed on the way."""
@@ -53,7 +55,12 @@ class Screen:
     def next(self, *command: str) -> None:
         """Say which command to try next."""
         if self.alone:
-            self.say("", f"Next: {join(command)}")
+            self.command("Next:", *command)
+
+    def command(self, sign: str, *command: str) -> None:
+        """Show a command after a sign, on one line, that it may be copied."""
+        if not self.quiet:
+            write(sys.stderr, f"\n{sign} {printable(join(command))}\n")
 
     def show(self, *blocks: RenderableType) -> None:
         """Print results for people; the same as JSON go to `answer`."""
@@ -146,6 +153,18 @@ def _noting(screen: Screen) -> Iterator[None]:
 def join(command: Iterable[str]) -> str:
     """A command as one would type it."""
     return " ".join(word if _PLAIN_WORD.fullmatch(word) else shlex.quote(word) for word in command)
+
+
+def talk(text: str) -> None:
+    """Write a line to stderr. On a terminal, which would break it anywhere, between words."""
+    text = printable(text)
+    if sys.stderr.isatty():
+        room = shutil.get_terminal_size().columns
+        more = "  " if text.startswith("> ") else ""
+        text = textwrap.fill(
+            text, room, subsequent_indent=more, break_long_words=False, break_on_hyphens=False
+        )
+    write(sys.stderr, text + "\n")
 
 
 def write(stream: IO[str], text: str) -> None:

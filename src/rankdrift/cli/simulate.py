@@ -12,6 +12,7 @@ from rankdrift.cli.options import SEED, Sections
 from rankdrift.cli.output import check_file
 from rankdrift.cli.screen import WHOLE, Screen, talking
 from rankdrift.core.errors import BadOption
+from rankdrift.core.words import many, verb
 from rankdrift.log.sources import TRUTH
 
 if TYPE_CHECKING:
@@ -25,10 +26,10 @@ def simulate() -> None:
     """Make up data whose true propensities are known.
 
     \b
-        rankdrift simulate market -o market/            a log that looks like a real one
-        rankdrift simulate pairs -o counts.parquet      the paper's simulation
-        rankdrift simulate world price-cuts -o logs/    a log in which something goes wrong
-        rankdrift simulate like counts.parquet          could my data recover its curve?
+        rankdrift simulate market -o market/          a log like a real one
+        rankdrift simulate pairs -o counts.parquet    the paper's simulation
+        rankdrift simulate world price-cuts -o logs/  a log with something wrong
+        rankdrift simulate like counts.parquet        is my curve recovered?
 
     Each takes --json and --quiet.
     """
@@ -100,7 +101,7 @@ def market(screen: Screen, output: str, **options: Any) -> int:
 
     made = market(output, **options)
     days = [str(path) for path in made.paths]
-    screen.text(f"{made.rows:,} results shown, {made.clicks:,} of them clicked, in {output}")
+    screen.text(f"{many(made.rows, 'result')} shown, {made.clicks:,} of them clicked, in {output}")
     screen.answer(
         {
             "folder": output,
@@ -216,7 +217,10 @@ def pairs(
         world = made_up.pairs(n, **chosen)
         p = world.propensities
         world.counts.save(output)
-        screen.text(f"{n:,} pairs with {world.counts.n_clicks:,} clicks are in {output}")
+        screen.text(
+            f"{many(n, 'pair')} with {many(world.counts.n_clicks, 'click')} "
+            f"{verb(n, 'is', 'are')} in {output}"
+        )
         follow = ["rankdrift", "estimate", output]
     screen.answer({"file": output, "pairs": n, "truth": (p / p[0]).tolist(), **options})
     screen.next(*follow)
@@ -239,7 +243,11 @@ class WorldsCommand(Sections):
                     formatter.write_text(", ".join(kind.name for kind in kinds))
 
 
-@simulate.command(cls=WorldsCommand, first=("output", "pairs", "strength", "seed"))
+@simulate.command(
+    cls=WorldsCommand,
+    first=("output", "pairs", "strength", "seed"),
+    short_help="Make up a log in which assumptions hold, or break.",
+)
 @click.argument("name", metavar="WORLD")
 @click.option(
     "-o",
@@ -285,7 +293,7 @@ def world(screen: Screen, name: str, output: str, columns: str, **options: Any) 
 
     made = world(name, columns=[word for word in columns.split(",") if word], **options)
     paths = made.write(output)
-    screen.text(f"{made.rows:,} results shown, {made.clicks:,} of them clicked, in {output}")
+    screen.text(f"{many(made.rows, 'result')} shown, {made.clicks:,} of them clicked, in {output}")
     screen.answer(
         {
             "world": made.name,

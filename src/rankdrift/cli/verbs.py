@@ -79,10 +79,10 @@ def rankdrift() -> None:
     \b
         log --inspect--> a verdict: will it do?
          |
-         +--harvest----------------------------> counts --estimate--> propensities
-         |                                       ^  |  \\--diagnose--> do assumptions hold?
-         |                                       |  +--merge--> counts of all days
-         +--sql--> your warehouse --import-counts+
+         +--harvest------------------------> counts --estimate--> propensities
+         |                                   ^  |  \\--diagnose--> can I trust it?
+         |                                   |  +--merge--> counts of all days
+         +--sql--> warehouse --import-counts-+
          |
          +--compare--> what do other methods say?
          +--train, with propensities--> ranker --evaluate--> did it help?
@@ -91,7 +91,7 @@ def rankdrift() -> None:
 
     \b
         log           a row a result shown: query, doc, rank (1: top), click, day
-        pair          a query and a doc on a day; two ranks and a click make it usable
+        pair          a query and a doc on a day; usable at two ranks, clicked
         counts        all that the estimate needs of a log, in a small file
         propensities  how likely each rank is looked at, compared with rank 1;
                       a click is worth 1 / propensity

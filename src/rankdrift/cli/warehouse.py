@@ -48,7 +48,8 @@ def sql(
 
     \b
         rankdrift sql --dialect bigquery --table shop.events \\
-            --query keywords --doc item --rank position --click clicked --day date > harvest.sql
+            --query keywords --doc item --rank position --click clicked \\
+            --day date > harvest.sql
     """
     from rankdrift.harvesting.warehouse import warehouse_sql
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 _JOINERS = "\u200c\u200d"  # ordinary in Persian and Hindi words, though they have no shape
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_LARGEST = 1_000_000  # a larger propensity or weight, or one as many times smaller, says no more
+_LARGEST_RATE = 10
+_SMALLEST_P = 0.0001  # a smaller p-value says no more than that
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
@@ -32,18 +35,26 @@ def cell(text: str) -> str:
 
 def percent(value: float | None) -> str:
     """Two digits of a rate: 49%, 4.9%, 0.049%."""
-    if value is None:
+    if value is None or math.isnan(value):
         return ""
     if value <= 0:
         return "0%"
+    if value > _LARGEST_RATE:
+        return f"over {_LARGEST_RATE:,.0%}"
+    if value < 1 / _LARGEST:
+        return "under 0.0001%"
     digits = max(0, 1 - math.floor(math.log10(100 * value)))
-    return f"{100 * value:.{min(digits, 9)}f}%"
+    return f"{100 * value:.{digits}f}%"
 
 
 def figure(value: float | None) -> str:
     """A propensity or a weight with about three digits, never as a power of ten."""
-    if value is None:
+    if value is None or math.isnan(value):
         return ""
+    if value > _LARGEST:
+        return f"over {_LARGEST:,}"
+    if value < 1 / _LARGEST:
+        return f"under {1 / _LARGEST:f}"
     steps = ((10, 1), (1.0005, 2), (0.1, 3), (0.001, 4))
     digits = next((digits for least, digits in steps if value >= least), 6)
     return f"{value:,.{digits}f}"
@@ -64,9 +75,26 @@ def margin(error: float) -> str:
     return f"±{error:.0%}" if error < 1 else "over ±100%"
 
 
+def off_by(size: float, digits: int = 0) -> str:
+    """By how much something is off; past a factor of two the number itself says nothing."""
+    return f"{size:.{digits}%}" if size < 1 else "over 100%"
+
+
+def chance_words(p_value: float) -> str:
+    """A p-value without a power of ten."""
+    if p_value < _SMALLEST_P:
+        return f"p < {_SMALLEST_P}"
+    return f"p = {p_value:.2g}"
+
+
 def many(number: int, thing: str, things: str = "") -> str:
     """1 day, 2 days; 1 query, 2 queries where the plural is given."""
     return f"{number:,} {thing if number == 1 else things or f'{thing}s'}"
+
+
+def verb(number: int, of_one: str, of_more: str) -> str:
+    """The form of a verb that goes with so many: 1 row has, 2 rows have."""
+    return of_one if number == 1 else of_more
 
 
 def segment_words(segment: Segment) -> str:
@@ -77,6 +105,12 @@ def segment_words(segment: Segment) -> str:
 def rank_words(first: int, last: int) -> str:
     """One rank, or the range from the first to the last: 3, 3–5."""
     return str(first) if first == last else f"{first}–{last}"
+
+
+def named_ranks(ranks: Iterable[int], most: int = 8) -> str:
+    """Ranks for people, with the word: "rank 3", "ranks 1–40, 43"."""
+    different = set(ranks)
+    return f"{'rank' if len(different) == 1 else 'ranks'} {ranges(different, most)}"
 
 
 def ranges(ranks: Iterable[int], most: int = 8) -> str:

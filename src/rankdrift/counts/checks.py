@@ -13,6 +13,7 @@ import numpy as np
 from rankdrift.core.errors import BadCounts
 from rankdrift.core.rank_blocks import half_octave_of
 from rankdrift.core.types import Bools, SmallInts
+from rankdrift.core.words import many, verb
 from rankdrift.counts.tables import (
     DRIFTS,
     QUERY_BUCKETS,
@@ -40,8 +41,8 @@ def plain_values(counts: Counts) -> dict[str, Any]:
     for segment in segments:
         if len(segment) != len(columns):
             raise BadCounts(
-                f"Segment {segment} has {len(segment)} values for {len(columns)} segment columns "
-                f"{columns}. Give one value a column."
+                f"Segment {segment} has {many(len(segment), 'value')} for {len(columns)} segment "
+                f"columns {columns}. Give one value a column."
             )
     buckets = _whole("buckets", counts.buckets, 1, 2**31 - 1)
     if buckets & (buckets - 1):
@@ -93,12 +94,14 @@ def check_used(counts: Counts) -> None:
         agree = agree and (pairs, clicks) == (overflow.first.sum(), overflow.clicks.sum())
         agree = agree and _same_ranks(counts)
     if not agree:
-        kept = f"{overflow.first.sum():,} pairs with {overflow.clicks.sum():,} clicks"
+        kept = f"{many(int(overflow.first.sum()), 'pair')} with "
+        kept += many(int(overflow.clicks.sum()), "click")
         raise BadCounts(
-            f"The funnel says {used.pairs:,} pairs, {used.rows:,} rows and {used.clicks:,} clicks "
-            f"were used, but {listed.pairs:,} pairs with {listed.rows:,} rows and "
-            f"{listed.clicks:,} clicks are listed, with {len(counts.rank_pairs):,} comparisons "
-            f"for pairs shown more than max_shown {counts.max_shown} times"
+            f"The funnel says {many(used.pairs, 'pair')}, {many(used.rows, 'row')} and "
+            f"{many(used.clicks, 'click')} were used, but {many(listed.pairs, 'pair')} with "
+            f"{many(listed.rows, 'row')} and {many(listed.clicks, 'click')} are listed, with "
+            f"{many(len(counts.rank_pairs), 'comparison')} for pairs shown more than max_shown "
+            f"{counts.max_shown} times"
             f"{f', which are {kept}' if len(overflow) else ''}. "
             "Rows were lost or counted twice on the way: count again, and take all the rows."
         )
@@ -195,7 +198,8 @@ def _refuse(bad: Bools, what: str, kind: str, table: Table) -> None:
         for name, values in vars(table).items()
     )
     raise BadCounts(
-        f"{np.count_nonzero(rows):,} of {len(rows):,} {kind} have {what}, for example: {example}. "
+        f"{np.count_nonzero(rows):,} of {len(rows):,} {kind} "
+        f"{verb(int(rows.sum()), 'has', 'have')} {what}, for example: {example}. "
         "Correct what made the counts, and count again."
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from rankdrift.core.errors import BadOption
 from rankdrift.core.notebook import brief
 from rankdrift.core.types import CLICKS, Clicks, Floats, Ints, SmallInts
+from rankdrift.core.words import many
 from rankdrift.counts.tables import UNIT, runs, widen
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Choices:
     pair: Ints
 
     def __repr__(self) -> str:
-        return brief(self, f"{len(self.clicked):,} choices of one rank among those shown")
+        return brief(self, f"{many(len(self.clicked), 'choice')} of one rank among those shown")
 
 
 def check_clicks(clicks: Clicks) -> None:

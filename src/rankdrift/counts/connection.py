@@ -6,7 +6,7 @@ import numpy as np
 
 from rankdrift.core.notebook import brief
 from rankdrift.core.types import Clicks, Ranks
-from rankdrift.core.words import ranges
+from rankdrift.core.words import named_ranks
 from rankdrift.counts.counts import Counts
 
 
@@ -24,8 +24,8 @@ class Connection:
     alone: tuple[int, ...]
 
     def __repr__(self) -> str:
-        blocks = [f"ranks {ranges(block, most=3)} can be compared" for block in self.blocks[:2]]
-        alone = f"ranks {ranges(self.alone, most=3)} cannot" if self.alone else ""
+        blocks = [f"{named_ranks(block, most=3)} can be compared" for block in self.blocks[:2]]
+        alone = f"{named_ranks(self.alone, most=3)} cannot" if self.alone else ""
         return brief(self, *blocks, alone)
 
     @property

@@ -24,7 +24,7 @@ from rankdrift.core.moved import warn_renamed
 from rankdrift.core.naming import names_checked
 from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.types import Clicks, Ranks, Segment, SmallInts
-from rankdrift.core.words import ranges, segment_words
+from rankdrift.core.words import many, named_ranks, segment_words
 from rankdrift.counts.checks import check_tables, check_used, plain_values
 from rankdrift.counts.choices import Choices, choices_of
 from rankdrift.counts.funnel import Funnel
@@ -295,11 +295,11 @@ class Counts(Tabular):
 
     def __repr__(self) -> str:
         days = " to ".join(dict.fromkeys((*self.days[:1], *self.days[-1:])))
-        by = f"{len(self.segments)} segments by {', '.join(self.segment_columns)}"
+        by = f"{many(len(self.segments), 'segment')} by {', '.join(self.segment_columns)}"
         return brief(
             self,
-            f"{self.n_pairs:,} pairs with {self.n_clicks:,} clicks",
-            f"ranks {ranges(self.ranks.tolist(), most=3)}" if self.n_pairs else "",
+            f"{many(self.n_pairs, 'pair')} with {many(self.n_clicks, 'click')}",
+            named_ranks(self.ranks.tolist(), most=3) if self.n_pairs else "",
             by if self.segment_columns else "",
             days,
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankdrift.core.errors import BadCounts, did_you_mean
 from rankdrift.core.notebook import brief, html_table
+from rankdrift.core.words import many
 
 if TYPE_CHECKING:
     from rankdrift.charts.style import Figure
@@ -36,10 +37,10 @@ REASONS: dict[str, str] = {
 """Stable name -> words for people, in the order in which rows are dropped."""
 
 NOTES: dict[str, str] = {
-    "null_query_part": "rows kept with a query column missing, read as: no such constraint",
-    "null_segment": "rows kept with a segment column missing, a segment of its own",
-    "null_click": "rows kept with the click missing, read as: not clicked",
-    "rank_zero": "rows dropped with rank 0: a log that counts from 0 needs first_rank 0",
+    "null_query_part": "kept with a query column missing, read as: no such constraint",
+    "null_segment": "kept with a segment column missing, a segment of its own",
+    "null_click": "kept with the click missing, read as: not clicked",
+    "rank_zero": "dropped with rank 0: a log that counts from 0 needs first_rank 0",
 }
 """Stable name -> words, for rows read in a way worth knowing."""
 
@@ -111,14 +112,14 @@ class Funnel:
         for name in _ROWS_ONLY:
             if self.dropped[name].clicks:
                 raise BadCounts(
-                    f"The funnel has {self.dropped[name].clicks:,} clicks at {name!r}, which "
+                    f"The funnel has {many(self.dropped[name].clicks, 'click')} at {name!r}, which "
                     "drops rows only: count each click where the result it joined went."
                 )
         for name in _CLICKS_ONLY:
             if self.dropped[name].rows:
                 raise BadCounts(
-                    f"The funnel has {self.dropped[name].rows:,} rows at {name!r}, which drops "
-                    "clicks only: count each row where it went."
+                    f"The funnel has {many(self.dropped[name].rows, 'row')} at {name!r}, which "
+                    "drops clicks only: count each row where it went."
                 )
         for unit, total, used in (
             ("rows", self.rows, self.used.rows),
@@ -134,8 +135,8 @@ class Funnel:
         for name, rows in self.notes.items():
             if not 0 <= rows <= self.rows:
                 raise BadCounts(
-                    f"The funnel notes {rows:,} rows as {name!r}, of {self.rows:,} in the log. "
-                    "Count again."
+                    f"The funnel notes {many(rows, 'row')} as {name!r}, of {self.rows:,} in the "
+                    "log. Count again."
                 )
 
     def lines(self) -> Iterator[tuple[str, str, int, int, int | None]]:
@@ -145,6 +146,10 @@ class Funnel:
             if what.rows or what.clicks or what.pairs:
                 yield name, REASONS[name], what.rows, what.clicks, what.pairs
         yield USED, _WORDS[USED], self.used.rows, self.used.clicks, self.used.pairs
+
+    def note_words(self) -> list[str]:
+        """How many rows were read in a way worth knowing, a sentence for each way."""
+        return [f"{many(rows, 'row')} {NOTES[name]}." for name, rows in self.notes.items() if rows]
 
     def plot(self) -> Figure:
         """Shares of the log, by reason; its `save` writes .png, .svg or .html."""
@@ -156,9 +161,9 @@ class Funnel:
     def __repr__(self) -> str:
         return brief(
             self,
-            f"{self.used.rows:,} of {self.rows:,} rows used",
-            f"{self.used.clicks:,} of {self.clicks:,} clicks",
-            f"{self.used.pairs:,} pairs",
+            f"{self.used.rows:,} of {many(self.rows, 'row')} used",
+            f"{self.used.clicks:,} of {many(self.clicks, 'click')}",
+            many(self.used.pairs, "pair"),
         )
 
     def _repr_html_(self) -> str:
@@ -203,7 +208,7 @@ def _normal(name: str, what: Dropped) -> Dropped:
         return Dropped(what.rows, what.clicks, what.pairs or 0)
     if what.pairs:
         raise BadCounts(
-            f"The funnel has {what.pairs:,} pairs at {name!r}, where pairs are not counted. "
+            f"The funnel has {many(what.pairs, 'pair')} at {name!r}, where pairs are not counted. "
             f"Leave them empty except at {', '.join(_PAIRS_KNOWN)} and {USED}."
         )
     return Dropped(what.rows, what.clicks)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadCounts, Remark, did_you_mean
 from rankdrift.core.types import Segment
+from rankdrift.core.words import many, verb
 from rankdrift.counts.counts import SPLITS, ByRank, Counts, Overflow, Pairs, RankPairs, Splits
 from rankdrift.counts.funnel import INPUT, USED, Dropped, Funnel, Used
 from rankdrift.counts.schema import (
@@ -109,11 +110,14 @@ def _read(
 
 
 def _warn_unknown_overflow(counts: Counts) -> None:
-    some = "The" if counts.n_overflow is None else f"The {counts.n_overflow:,}"
+    n = counts.n_overflow
+    some = (
+        f"The {'pairs' if n is None else many(n, 'pair')} shown more than {counts.max_shown} times"
+    )
     message = (
-        f"{some} pairs shown more than {counts.max_shown} times are not counted by rank in these "
-        "counts, which an older rankdrift made. Propensities and errors are the same, but their "
-        "columns pairs and clicks leave those pairs out. Harvest again to have them."
+        f"{some} {verb(n or 0, 'is', 'are')} not counted by rank in these counts, which an older "
+        "rankdrift made. Propensities and errors are the same, but their columns pairs and clicks "
+        "leave such pairs out. Harvest again to have them."
     )
     warnings.warn(message, Remark, stacklevel=2)
 
@@ -197,7 +201,8 @@ class _Rows:
             problem, rows, kind, shown, n = found[0]
             kinds = ", ".join(each.name for each in KINDS)
             raise BadCounts(
-                f"{rows:,} rows have {problem}, for example kind {kind!r}, shown {shown!r}, "
+                f"{many(rows, 'row')} {verb(rows, 'has', 'have')} {problem}, for example kind "
+                f"{kind!r}, shown {shown!r}, "
                 f"n {n!r}. The kinds are {kinds}: correct what made the table, and make it again."
             )
 
@@ -331,8 +336,9 @@ def _longest(rows: _Rows, max_shown: int) -> int:
         FROM rankdrift_pair""").fetchall()
     if too_long:
         raise BadCounts(
-            f"{too_long:,} listed pairs have more appearances than max_shown {max_shown}, up to "
-            f"{longest:,}. Make them comparisons, or harvest with a larger max_shown."
+            f"{many(too_long, 'listed pair')} {verb(too_long, 'has', 'have')} more appearances "
+            f"than max_shown {max_shown}, up to {longest:,}. Make {verb(too_long, 'it', 'them')} "
+            "comparisons, or harvest with a larger max_shown."
         )
     return max(longest or 0, 2)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rankdrift.core.errors import BadCounts
 from rankdrift.core.notebook import brief
 from rankdrift.core.types import Bools, Indices, Ints, SmallInts
+from rankdrift.core.words import many
 from rankdrift.counts.funnel import Used
 
 UNIT = 2**32
@@ -57,7 +58,7 @@ class Table:
 
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in fields(self))
-        return brief(self, f"{len(self):,} rows of {names}")
+        return brief(self, f"{many(len(self), 'row')} of {names}")
 
     def __len__(self) -> int:
         return len(self.columns()[0])

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from rankdrift.core.verdicts import Verdict
+from rankdrift.core.words import chance_words, off_by
 from rankdrift.diagnosis.assumption import MOVES, Evidence, Finding
 from rankdrift.estimation.adjusting import Correction
 from rankdrift.estimation.score_test import ScoreTest
@@ -16,7 +17,7 @@ MATTERS = 0.10
 # A bias of the curve that a test leaves open is excluded with 95%, to one side.
 EXCLUDED = 1.645
 
-ADD_DAYS = "Add days: so few clicks cannot exclude a difference that matters."
+ADD_DAYS = "Add days: so little data cannot exclude a difference that matters."
 
 
 def percent_above(log: float) -> float:
@@ -93,16 +94,18 @@ def compared(
     size, p_value, signs = test.straight, test.straight_p, signs or {}
     if not both_sides:
         p_value = one_sided(p_value, next(iter(signs.values())) * test.slope)
-    chance = f"p = {p_value:.2g}"
+    chance = chance_words(p_value)
     meaning = steeper if test.slope < 0 else flatter
     words = f"{who}: no difference beyond chance ({chance}); {could_see(test.noise)}."
     if size <= MATTERS / 2 and p_value < LIKELY:
-        words = f"{who}: they differ ({chance}), but by no more than {size:.1%} beyond noise."
+        words = (
+            f"{who}: they differ ({chance}), but by no more than {off_by(size, 1)} beyond noise."
+        )
     return Finding(
         None,
         words,
         advice=advice,
-        alarm=f"{who}: they differ ({chance}), by {size:.0%} at a typical rank. {meaning}",
+        alarm=f"{who}: they differ ({chance}), by {off_by(size)} at a typical rank. {meaning}",
         evidence=Evidence(
             p_value,
             size,
@@ -156,11 +159,11 @@ def corrected(found: Correction, how: str, **told: str) -> Finding:
     """
     size = float(np.expm1(abs(found.bias)))
     p_value = one_sided(found.p_value, -found.bias)
-    chance = f"p = {p_value:.2g}"
+    chance = chance_words(p_value)
     return Finding(
         None,
-        f"{how}, the curve changes by {size:.1%} ({chance}), {_give_or_take(found.noise)}.",
-        alarm=f"{how}, the curve changes by {size:.0%} ({chance}): the plain one is too steep, "
+        f"{how}, the curve changes by {off_by(size, 1)} ({chance}), {_give_or_take(found.noise)}.",
+        alarm=f"{how}, the curve changes by {off_by(size)} ({chance}): the plain one is too steep, "
         "because docs moved when their relevance did.",
         evidence=Evidence(
             p_value, size, reach_of(found.bias, found.noise), {MOVES: -found.by_bucket}

@@ -10,6 +10,7 @@ from rankdrift.core.errors import BadOption, RankdriftError, did_you_mean
 from rankdrift.core.naming import names_checked
 from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.verdicts import Verdict
+from rankdrift.core.words import many
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.agreement import judge
 from rankdrift.diagnosis.assumption import Assumption, Data, Finding
@@ -117,7 +118,7 @@ class Diagnosis:
         return brief(
             self,
             f"{self.verdict}",
-            f"{len(self.checks)} checks",
+            many(len(self.checks), "check"),
             f"against it: {', '.join(objects)}" if objects else "",
         )
 

@@ -11,9 +11,10 @@ from rankdrift.core.naming import names_checked
 from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.rank_blocks import ONE_TWO_FIVE
 from rankdrift.core.verdicts import Fitness
-from rankdrift.core.words import many, margin, ranges, share
+from rankdrift.core.words import figure, many, margin, named_ranks, ranges, share, verb
 from rankdrift.counts.connection import Connection, connection
 from rankdrift.counts.counts import Counts
+from rankdrift.counts.funnel import REASONS
 from rankdrift.diagnosis.ways import FEW, THIN, TOO_FEW, Ways, flags, try_ways
 from rankdrift.harvesting.counting import count
 from rankdrift.harvesting.plan import Sizes
@@ -221,13 +222,14 @@ def _asides(log: Log, counts: Counts, empty: list[str]) -> Iterator[str]:
         [(drawn,)] = log.engine.query(f"SELECT count(*) FROM {planner.source} WHERE {yes}")
         if drawn:
             yield (
-                f"{many(drawn, 'row')} ({share(drawn, rows)}) are in random order, as {column!r} "
-                "says: an experiment. `rankdrift compare --randomised-apart --methods "
-                "auto,experiment,combined` makes use of it."
+                f"{many(drawn, 'row')} ({share(drawn, rows)}) {verb(drawn, 'is', 'are')} in random "
+                f"order, as {column!r} says: an experiment. `rankdrift compare LOG "
+                "--randomised-apart --methods auto,experiment,combined` makes use of it."
             )
     if log.engine.dialect.distributed and rows < SPARK_PAYS:
         yield (
-            f"{many(rows, 'row')} are few for Spark: DuckDB, the default engine, reads so many on "
+            f"{many(rows, 'row')} {verb(rows, 'is', 'are')} few for Spark: DuckDB, the default "
+            "engine, reads so many on "
             "one machine in seconds or minutes."
         )
 
@@ -308,7 +310,7 @@ def _judge(
     main, clicks = linked.main, float(counts.choices("every").weight.sum())
     reasons = [
         f"{many(counts.n_pairs, 'pair')} moved between ranks and got "
-        f"{many(funnel.used.clicks, 'click')}; these compare ranks {ranges(main)}."
+        f"{many(funnel.used.clicks, 'click')}; these compare {named_ranks(main)}."
     ]
     verdict = Fitness.GOOD
     if len(linked.blocks) > 1:
@@ -333,15 +335,15 @@ def _judge(
             f"no clicked pair moved to or from {'it' if one else 'them'}."
         )
     worth = (
-        f"That is worth {many(round(clicks), 'comparison')}: the ratio of two ranks is known to "
-        f"{margin(at_best(clicks))} at best"
+        f"That is worth {many(round(clicks), 'comparison')}: the ratio of two ranks has a margin "
+        f"of {margin(at_best(clicks))} at best"
     )
     if clicks < TOO_FEW:
         verdict = Fitness.UNFIT
         reasons.append(f"{worth}.")
     elif clicks < FEW or len(linked.alone) > len(main):
         verdict = Fitness.WEAK
-        reasons.append(f"{worth}, each rank of a curve less well.")
+        reasons.append(f"{worth}, each rank of a curve a wider one.")
     if verdict != Fitness.GOOD:
         advice = better + advice + how_to_get_pairs(log, counts, queries)
     if not log.roles.day:
@@ -358,7 +360,8 @@ def _better(ways: Ways) -> list[str]:
     """What the other ways that were tried come to."""
     asked, best = next(iter(ways.tried), None), ways.best
     if best and asked:
-        rank = f"rank {best.rank} would be known to {best.low:.2f}–{best.high:.2f} of rank 1"
+        between = f"{figure(best.low)}–{figure(best.high)}"
+        rank = f"rank {best.rank} would be known to {between} of rank 1"
         return [
             f"Read it with {flags(best.options)}: about {many(best.pairs, 'pair')} instead of "
             f"{asked.pairs:,}, and {rank}, if {best.assumes}."
@@ -426,7 +429,7 @@ def why_no_pairs(counts: Counts) -> str:
     """Why these counts have no pair, in words."""
     funnel = counts.funnel
     if funnel.clicks == 0:
-        return f"There is not a single click in {funnel.rows:,} rows."
+        return f"There is not a single click in {many(funnel.rows, 'row')}."
     name, words, rows, clicks, _ = max(
         (line for line in funnel.lines() if line[0] not in ("input", "used")),
         key=lambda line: (line[3], line[2]),
@@ -436,12 +439,12 @@ def why_no_pairs(counts: Counts) -> str:
         return f"Every result was shown at rank {ranks[0]}, so there are no two ranks to compare."
     if name == "one_rank":
         return (
-            f"No pair appeared at two different ranks and got a click: all {clicks:,} clicks "
-            "left after the filters are on pairs that kept one rank."
+            "No pair appeared at two different ranks and got a click: what the filters leave, "
+            f"{many(clicks, 'click')}, is on pairs that kept one rank."
         )
     return (
-        f"No pair is left after the filters. Most of the {funnel.clicks:,} clicks went here: "
-        f"{words} ({clicks:,} clicks, {rows:,} rows)."
+        f"No pair is left after the filters. Of {many(funnel.clicks, 'click')} in the log most "
+        f"went here: {words} ({many(clicks, 'click')}, {many(rows, 'row')})."
     )
 
 
@@ -490,7 +493,7 @@ def how_to_get_pairs(log: Log, counts: Counts, queries: int | None = None) -> li
     ):
         rows, clicks = dropped.get(name, (0, 0))
         if clicks * 2 > counts.funnel.clicks or rows * 2 > counts.funnel.rows:
-            advice.append(f"Most of the log is lost to '{name}': check {fix}.")
+            advice.append(f"Most of the log is lost to '{REASONS[name]}': check {fix}.")
     return advice
 
 

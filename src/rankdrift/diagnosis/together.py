@@ -7,6 +7,7 @@ of what they say has a known law.
 import numpy as np
 
 from rankdrift.core.errors import NotIdentified
+from rankdrift.core.words import chance_words
 from rankdrift.diagnosis.assumption import Data, Evidence, Finding
 from rankdrift.estimation.score_test import PRIOR
 
@@ -52,7 +53,7 @@ def together(data: Data, what: str, sign: str, meaning: str, **told: str) -> Fin
     p_value = float(stdtr(each.shape[1] - 1 + PRIOR, -total))
     size = float(np.mean([one.size for one in signs.values()]))
     *some, last = signs
-    names, chance = f"{', '.join(some)} and {last}", f"p = {p_value:.2g}"
+    names, chance = f"{', '.join(some)} and {last}", chance_words(p_value)
     return Finding(
         None,
         f"Taken together, {names} give no sure sign that {sign} ({chance}).",

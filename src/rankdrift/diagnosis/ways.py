@@ -7,6 +7,7 @@ of queries where the log is large, and a curve estimated from it.
 
 import datetime
 import math
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -261,7 +262,9 @@ def flags(options: Mapping[str, Any]) -> str:
         for name, value in options.items()
         if value is not None
     }
-    return " ".join(f"--{name} {value or EMPTY}" for name, value in values.items())
+    return " ".join(
+        f"--{name} {shlex.quote(str(value)) if value else EMPTY}" for name, value in values.items()
+    )
 
 
 def _best(tried: list[Way]) -> Way | None:

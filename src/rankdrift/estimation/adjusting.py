@@ -28,7 +28,7 @@ from rankdrift.core.errors import NotIdentified
 from rankdrift.core.rank_blocks import HALF_OCTAVES
 from rankdrift.core.registry import Registry
 from rankdrift.core.types import Floats, Ranks
-from rankdrift.core.words import many
+from rankdrift.core.words import many, verb
 from rankdrift.counts.counts import UNIT, Counts
 from rankdrift.estimation.comparisons import (
     LATE,
@@ -181,7 +181,8 @@ def by_ranker(counts: Counts, plain: Fitted, reference: int) -> Correction:
         if abs(bend.sum()) < STRONG * _error(bend) or abs(slope) > STEEPEST:
             raise NotIdentified(
                 "The rankers hardly place docs differently, so they cannot tell how steep the "
-                f"curve is ({clicks:,.0f} clicks under both). Use rankers that differ more, or add "
+                f"curve is ({many(round(clicks), 'click')} under both). Use rankers that differ "
+                "more, or add "
                 "days."
             )
         step = float(np.clip(-value.sum() / bend.sum(), -0.5, 0.5))
@@ -205,7 +206,9 @@ def _error(by_bucket: Floats) -> float:
 def _lacking(counts: Counts, column: str, clicks: float) -> str:
     said = f"The curve cannot be adjusted by {column}:"
     if clicks:
-        return f"{said} only {many(round(clicks), 'click')} bear on it. Harvest more days at once."
+        n = round(clicks)
+        bear = f"{many(n, 'click')} {verb(n, 'bears', 'bear')}"
+        return f"{said} only {bear} on it. Harvest more days at once."
     if counts.options.get(column):
         same = "at two ranks by two rankers" if column == "ranker" else "with two known scores"
         return f"{said} no clicked pair was shown {same}. Harvest several days at once."

@@ -70,8 +70,9 @@ def _influence_one_by_one(fit: Fit, whole: Floats, scores: Floats) -> Floats:
             _, influence[bucket], failed = dposv(whole - own, scores[bucket], overwrite_a=True)
             if failed:
                 raise NotConverged(
-                    f"The errors cannot be told: without bucket {bucket} of the queries the data "
-                    "do not determine the curve. Use fewer knots, errors='model', or more days."
+                    f"The errors cannot be estimated: without bucket {bucket} of the queries the "
+                    "data do not determine the curve. Use fewer knots, --errors model, or more "
+                    "days."
                 )
     return influence
 

@@ -20,6 +20,7 @@ import numpy as np
 from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.core.registry import Registry
 from rankdrift.core.types import Floats, Ranks
+from rankdrift.core.words import many
 
 PAPER_KNOTS = (1, 2, 4, 8, 20, 50, 100, 200, 300, 500)
 BATCH_KNOTS = 5  # over the places of a batch, if it has so many
@@ -158,7 +159,7 @@ class Curve:
             np.linalg.matrix_rank(basis) < basis.shape[1]
         ):
             raise BadOption(
-                f"The curve {str(self)!r} has more freedom than {len(ranks)} ranks "
+                f"The curve {str(self)!r} has more freedom than {many(len(ranks), 'rank')} "
                 f"({ranks[0]} to {ranks[-1]}) can tell apart. Use fewer knots, a shorter period, "
                 "or more ranks."
             )

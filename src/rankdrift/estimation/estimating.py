@@ -146,8 +146,8 @@ def _check(options: Options) -> None:
         ADJUSTMENTS.get(options.adjust)
         if options.clicks != "every" or options.errors != "buckets":
             raise BadOption(
-                "adjust goes with clicks='every' and errors='buckets', the defaults: what it adds "
-                "is known for these alone."
+                "--adjust goes with --clicks every and --errors buckets, the defaults: what it "
+                "adds is known for these alone."
             )
     if options.errors == "bootstrap" and options.samples < 20:
         raise BadOption(f"samples must be 20 or more, not {options.samples}.")

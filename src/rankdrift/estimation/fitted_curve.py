@@ -97,8 +97,9 @@ def _root(fit: Fit, options: Options) -> tuple[Floats, float]:
     used = fit.likelihood.touched
     if len(used) < 2:
         raise NotIdentified(
-            "All comparisons come from one bucket of queries, so errors cannot be told from them. "
-            "Add queries, or use errors='model' and take it that clicks are independent."
+            "All comparisons come from one bucket of queries, so errors cannot be estimated from "
+            "how queries differ. Add queries, or use --errors model, which takes every click to be "
+            "independent."
         )
     if options.errors == "bootstrap":
         drawn = bootstrap(fit, options.samples, options.seed)

@@ -7,6 +7,7 @@ import numpy as np
 
 from rankdrift.core.errors import NotConverged, NotIdentified, NoUsablePairs
 from rankdrift.core.types import Bools, Clicks, Errors
+from rankdrift.core.words import many, verb
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.auto_curve import Rival, choose_curve
 from rankdrift.estimation.curves import Curve, Part
@@ -68,7 +69,8 @@ def fit(counts: Counts, options: Options) -> Fitted:
     terms = likelihood_of(counts, options.clicks)
     if not terms.blocks:
         raise NoUsablePairs(
-            f"The counts hold no usable pair ({counts.funnel.rows:,} rows were read). A pair must "
+            f"The counts hold no usable pair ({many(counts.funnel.rows, 'row')} "
+            f"{verb(counts.funnel.rows, 'was', 'were')} read). A pair must "
             "appear at two ranks and get a click: see `rankdrift inspect`, or add days."
         )
     ranks, gaps = covered_ranks(counts, terms, curve, options.reference)

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankdrift.core.errors import NotIdentified
 from rankdrift.core.types import Bools, Clicks, Floats, Ranks
-from rankdrift.core.words import ranges
+from rankdrift.core.words import named_ranks, ranges, verb
 from rankdrift.counts.connection import connect
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.curves import Curve
@@ -46,9 +46,9 @@ def covered_ranks(
     for rank in sorted({*shown.tolist(), *seen} - set(main)):
         block = next((b for b in linked.blocks if rank in b), None)
         if block:
-            gaps[rank] = f"compares only with ranks {ranges(block)}"
+            gaps[rank] = f"compares only with {named_ranks(block)}"
         elif rank in linked.alone:
-            gaps[rank] = "never won a click over these ranks, or never lost one"
+            gaps[rank] = "never won a click over the other ranks, or never lost one"
         else:
             gaps[rank] = "no clicked pair moved to or from it"
     return np.array(main, dtype=np.int32), gaps
@@ -90,8 +90,9 @@ def refuse_empty_knots(terms: Likelihood, basis: Floats, curve: Curve) -> None:
     loose = np.abs(basis @ (vectors[:, 0] / unit))
     at = terms.ranks[loose > 0.5 * loose.max()]
     raise NotIdentified(
-        f"The data say nothing of the curve {str(curve)!r} around ranks {ranges(at.tolist())}: no "
-        "comparison involves them. Leave out the knots there (loglog(KNOTS)), use a smaller "
+        f"The data say nothing of the curve {str(curve)!r} around {named_ranks(at.tolist())}: no "
+        f"comparison involves {verb(len(at), 'it', 'them')}. Leave out the knots there "
+        "(loglog(KNOTS)), use a smaller "
         "--max-rank, or add days."
     )
 

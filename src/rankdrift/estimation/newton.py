@@ -8,7 +8,7 @@ import numpy as np
 
 from rankdrift.core.errors import NotConverged
 from rankdrift.core.types import Floats
-from rankdrift.core.words import ranges
+from rankdrift.core.words import many, named_ranks, verb
 from rankdrift.estimation.likelihood import Likelihood, Point, is_plain
 
 STEPS = 60
@@ -80,11 +80,11 @@ def maximise(likelihood: Likelihood, basis: Floats, start: Floats | None = None)
             factor, failed = dpotrf(point.curvature(basis, plain), 1, clean=0, overwrite_a=1)
             if failed:  # singular, or no longer finite
                 why = "the data do not determine the curve"
-                raise _failed(likelihood, point.theta, why, step)
+                raise _failed(likelihood, point.theta, why)
         change = dpotrs(factor, gradient, 1)[0]
         gain = float(gradient @ change)
         if gain < GAIN and not determined:
-            _refuse_loose(likelihood, point.theta, basis, factor, step)
+            _refuse_loose(likelihood, point.theta, basis, factor)
             determined = True
         if gain * left_by(point.theta + theta_of(change) - curved_at) < LEFT:
             return Fit(likelihood, basis, phi + change, step + 1)
@@ -101,8 +101,8 @@ def maximise(likelihood: Likelihood, basis: Floats, start: Floats | None = None)
         phi = tried
         if np.abs(point.theta).max() > 500:
             why = "some propensities run off to 0 or infinity"
-            raise _failed(likelihood, point.theta, why, step)
-    raise _failed(likelihood, point.theta, "it was still rising", STEPS)
+            raise _failed(likelihood, point.theta, why)
+    raise _failed(likelihood, point.theta, f"the fit still got better after {STEPS} steps")
 
 
 def left_by(moved: Floats) -> float:
@@ -117,9 +117,7 @@ def left_by(moved: Floats) -> float:
     return math.expm1(min(float(moved.max() - moved.min()), 100.0)) ** 2
 
 
-def _refuse_loose(
-    likelihood: Likelihood, theta: Floats, basis: Floats, factor: Floats, step: int
-) -> None:
+def _refuse_loose(likelihood: Likelihood, theta: Floats, basis: Floats, factor: Floats) -> None:
     from scipy.linalg import solve_triangular
     from scipy.linalg.lapack import dpocon
 
@@ -137,14 +135,15 @@ def _refuse_loose(
     why, advice = "0 or infinity", _FEWER
     if not won[loose].any():
         at = likelihood.ranks[loose & (lost > 0)]
-        why = f"0, as rank {ranges(at.tolist())} never won a click"
+        why = f"0, as {named_ranks(at.tolist())} never won a click"
         advice = _FEWER if loose[-1] else _FROM_THE_TOP
     elif not lost[loose].any():
         at = likelihood.ranks[loose & (won > 0)]
-        why = f"infinity, as rank {ranges(at.tolist())} never lost a click to another"
+        why = f"infinity, as {named_ranks(at.tolist())} never lost a click to another"
     at = likelihood.ranks[loose]
-    why = f"the propensities at rank {ranges(at.tolist())} run off to {why}"
-    raise _failed(likelihood, theta, why, step, advice)
+    runs = verb(len(at), "propensity at {} runs", "propensities at {} run")
+    why = f"the {runs.format(named_ranks(at.tolist()))} off to {why}"
+    raise _failed(likelihood, theta, why, advice)
 
 
 _FEWER = (
@@ -157,12 +156,12 @@ _FROM_THE_TOP = (
 )
 
 
-def _failed(
-    likelihood: Likelihood, theta: Floats, why: str, step: int, advice: str = _FEWER
-) -> NotConverged:
+def _failed(likelihood: Likelihood, theta: Floats, why: str, advice: str = _FEWER) -> NotConverged:
+    comparisons = round(likelihood.weight)
     error = NotConverged(
-        f"The likelihood's maximum was not reached after {step} steps: {why}. "
-        f"There are {likelihood.weight:,.0f} comparisons over {likelihood.size} ranks. {advice}"
+        f"No best curve was found: {why}. "
+        f"There {verb(comparisons, 'is', 'are')} {many(comparisons, 'comparison')} over "
+        f"{many(likelihood.size, 'rank')}. {advice}"
     )
     error.partial = theta
     return error

@@ -23,6 +23,7 @@ import numpy as np
 
 from rankdrift.core.errors import NotIdentified
 from rankdrift.core.types import AnyInts, Floats, Ints
+from rankdrift.core.words import many
 from rankdrift.estimation.comparisons import BlockScale, Comparisons, block_scale
 from rankdrift.estimation.curves import hats
 
@@ -144,8 +145,8 @@ def score_test(rows: Comparisons, x: Floats, also: Floats | None = None) -> Scor
     scale = block_scale(rows)
     if len(scale) < 2:
         raise NotIdentified(
-            f"There are {rows.clicks:,.0f} clicks to compare, too few to tell blocks of ranks "
-            "apart."
+            f"{many(round(rows.clicks), 'click')} to compare, too few to tell blocks of "
+            "ranks apart."
         )
     design = pooled_design(rows, scale)
     if also is not None:

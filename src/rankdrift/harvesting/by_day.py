@@ -81,7 +81,9 @@ def harvest_by_day(
             each(day, path, done)
         written.append(path)
     if not written:
-        raise BadLog("The log is empty: it has columns but not a single row.")
+        raise BadLog(
+            "The log is empty: it has columns but not a single row. Check which files were named."
+        )
     return written
 
 

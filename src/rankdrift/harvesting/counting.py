@@ -294,7 +294,9 @@ def _refuse_nothing_shown(log: Log) -> None:
         return
     [(rows,)] = log.engine.query(f"SELECT count(*) FROM {planner.source}")
     if not rows:
-        raise BadLog("The log is empty: it has columns but not a single row.")
+        raise BadLog(
+            "The log is empty: it has columns but not a single row. Check which files were named."
+        )
     if not log.roles.event:
         raise BadLog(
             f"None of the {many(rows, 'row')} of the log shows a result: {log.roles.shown!r} is "

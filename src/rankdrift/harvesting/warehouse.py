@@ -13,6 +13,7 @@ from typing import Any
 from rankdrift.core.dialects import dialect as find_dialect
 from rankdrift.core.errors import BadCounts, BadOption, MissingColumns, did_you_mean
 from rankdrift.core.naming import names_checked
+from rankdrift.core.words import many
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.harvesting.counting import counts_of
 from rankdrift.harvesting.plan import Sizes, harvest_plan
@@ -184,8 +185,8 @@ def import_counts(path: str | os.PathLike[str], *, format: str | None = None) ->
     found = engine.query(f"SELECT shown FROM {engine.source} WHERE kind = '{META}'")
     if len(found) != 1:
         raise BadCounts(
-            f"{os.fspath(path)!r} has {len(found)} rows of kind 'meta', but the result of one "
-            "statement has exactly one. Export the whole result, once."
+            f"{os.fspath(path)!r} has {many(len(found), 'row')} of kind 'meta', but the result of "
+            "one statement has exactly one. Export the whole result, once."
         )
     try:
         meta = json.loads(found[0][0])

@@ -157,9 +157,11 @@ def _explain_missing(missing: list[str], columns: Mapping[str, Column], layout: 
     each = []
     for role in missing:
         hint = did_you_mean(role, columns)
-        each.append(f"no column for {role!r} (tried {', '.join(SYNONYMS[role][:6])}, …).{hint}")
+        each.append(
+            f"There is no column for {role!r} (tried {', '.join(SYNONYMS[role][:6])}, …).{hint}"
+        )
     flags = " ".join(f"--{role} NAME" for role in missing)
     return (
-        f"Could not find the columns of a log of layout {layout.name}: {' '.join(each)} "
+        f"Could not find the columns of a log of layout {layout.name}. {' '.join(each)} "
         f"The columns are {listed(columns)}. Name them with {flags}."
     )

@@ -9,6 +9,7 @@ from typing import Any
 from rankdrift.core.errors import BadLog
 from rankdrift.core.naming import names_checked
 from rankdrift.core.notebook import brief, html_table
+from rankdrift.core.words import many
 from rankdrift.log.assigning import assign
 from rankdrift.log.columns import EXTRAS, Column, Roles
 from rankdrift.log.engines.choosing import open_log
@@ -65,7 +66,7 @@ class Log:
         roles = self.roles.to_dict()
         named = ", ".join(f"{role} = {_listed(name)}" for role, name in roles.items())
         return brief(
-            self, f"layout {self.layout.name}", f"{len(self.engine.columns)} columns", named
+            self, f"layout {self.layout.name}", many(len(self.engine.columns), "column"), named
         )
 
     def _repr_html_(self) -> str:

@@ -1,6 +1,9 @@
 """A look at the first rows of a log for what would spoil an estimate without a word."""
 
+import shlex
+
 from rankdrift.core.errors import BadLog
+from rankdrift.core.words import many, verb
 from rankdrift.log.columns import guess
 from rankdrift.log.log import Log
 from rankdrift.log.sql.plan import ROWS_SHOWN
@@ -23,11 +26,12 @@ def refuse_rank_zero(log: Log, zero: int, rows: int | None = None) -> None:
     """Raise BadLog if `zero` rows, of so many, have rank 0 where ranks are said to count from 1:
     dropped without a word, they would leave all others a rank too high."""
     if zero:
-        of_all = "" if rows is None else f" of {rows:,}"
+        of_all = many(zero, "row") if rows is None else f"{zero:,} of {many(rows, 'row')}"
         raise BadLog(
-            f"{zero:,}{of_all} rows have rank 0. If ranks count from 0 here, say so with "
-            "--first-rank 0; if those rows are mistakes, leave them out with "
-            f'--where "{log.roles.rank} > 0".'
+            f"{of_all} {verb(zero, 'has', 'have')} rank 0. If ranks count from 0 here, say so with "
+            f"--first-rank 0; if {verb(zero, 'that row is a mistake', 'those rows are mistakes')}, "
+            f"leave {verb(zero, 'it', 'them')} out with "
+            f"--where {_condition(log, log.roles.rank or '', '> 0')}."
         )
 
 
@@ -55,12 +59,21 @@ def _refuse_ranks_by_page(log: Log) -> None:
         size = max((int(m) for _, _, m in pages if m), default=0) - log.rules.first_rank + 1
         guess_size = size if size > 1 else "N"
         start = "" if pages[0][0] == 1 else f" --first-page {pages[0][0]}"
+        rows = sum(later)
         raise BadLog(
-            f"Ranks start again on every page: {sum(later):,} rows on later pages (column "
-            f"{page!r}) are at the first rank. Give --page {page} --page-size {guess_size}{start}, "
-            "so that ranks count on across pages; or leave later pages out with --where "
-            f'"{page} = {pages[0][0]}".'
+            f"Ranks start again on every page: {many(rows, 'row')} on later pages (column "
+            f"{page!r}) {verb(rows, 'is', 'are')} at the first rank. Give --page "
+            f"{shlex.quote(page)} --page-size {guess_size}{start}, so that ranks count on across "
+            "pages; or leave later pages out with --where "
+            f"{_condition(log, page, f'= {pages[0][0]}')}."
         )
+
+
+def _condition(log: Log, column: str, test: str) -> str:
+    """A condition on a column for --where, as one types it."""
+    plain = column.isidentifier() and column.isascii()
+    name = column if plain else log.engine.dialect.quote(*log.engine.columns[column].path)
+    return f'"{name} {test}"' if plain else shlex.quote(f"{name} {test}")
 
 
 def _check_searches(log: Log) -> list[str]:
@@ -95,19 +108,21 @@ def _check_searches(log: Log) -> list[str]:
     remarks = []
     if copies > _OFTEN * rows and not log.rules.dedupe:
         remarks.append(
-            f"{copies:,} of the first {rows:,} rows repeat the search, doc and rank of another. "
+            f"{copies:,} of the first {many(rows, 'row')} {verb(copies, 'repeats', 'repeat')} the "
+            "search, doc and rank of another. "
             "If rows were logged twice, --dedupe keeps one of each."
         )
     elif searches and repeated > _MOSTLY * searches:
         raise BadLog(
-            f"{repeated:,} of {searches:,} searches have several docs at one rank. Either ranks "
-            "start again on every page (give --page COLUMN --page-size N), or "
+            f"{repeated:,} of {many(searches, 'search', 'searches')} "
+            f"{verb(repeated, 'has', 'have')} several docs at one rank. Either ranks start again "
+            "on every page (give --page COLUMN --page-size N), or "
             f"{log.roles.search!r} does not tell searches apart (name the column with --search, "
             'or --search "" if there is none).'
         )
     if twice > _OFTEN * rows:
         remarks.append(
-            f"{twice:,} of the first {rows:,} rows show a doc at two ranks of one search; such "
-            "rows are left out, clicked or not."
+            f"{twice:,} of the first {many(rows, 'row')} {verb(twice, 'shows', 'show')} a doc at "
+            "two ranks of one search; such rows are left out, clicked or not."
         )
     return remarks

@@ -204,7 +204,7 @@ def _clicked(
     shown, clicks = found.impressions.sum(axis=0), found.clicks.sum(axis=0)
     if not clicks.any():
         raise NoUsablePairs(
-            f"There is not a single click in the {int(shown.sum()):,} rows that count here, so "
+            f"There is not a single click in the rows that count here ({int(shown.sum()):,}), so "
             "there is no click rate. Check the column of clicks, or add days."
         )
     spread = (found.clicks > 0).sum(axis=0)

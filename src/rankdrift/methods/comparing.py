@@ -242,7 +242,7 @@ def _check(chosen: Sequence[Method], inputs: Inputs) -> None:
     for method in chosen:
         option = method.option
         if option and not getattr(inputs, option.name):
-            raise BadOption(f"The method {method.name!r} needs {option.name}. {option.advice}")
+            raise BadOption(f"The method {method.name!r} needs --{option.name}. {option.advice}")
     columns = inputs.log.engine.columns
     for column in (inputs.randomised, inputs.original):
         if column and column not in columns:

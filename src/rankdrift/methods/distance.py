@@ -239,8 +239,8 @@ def _unsure(a: Estimate, b: Estimate) -> str:
 def _against_ctr(a: Estimate, mean: float, verdict: Agreement) -> str:
     if verdict == Agreement.AGREE:
         return (
-            f"{a.name} is no different from plain click rates: either results are as relevant at "
-            f"every rank (as if in random order), or {a.name} did not take relevance out."
+            f"{a.name} is no different from plain click rates: either results are equally relevant "
+            f"at every rank (as if in random order), or {a.name} did not take relevance out."
         )
     if mean > 0:
         return (

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NoUsablePairs
 from rankdrift.core.types import Bools, Floats, Indices, Ranks
+from rankdrift.core.words import many
 from rankdrift.counts.counts import BUCKETS
 from rankdrift.methods.click_rates import NO_CLICKS
 from rankdrift.methods.making_propensities import About, Evidence, by_deviations, place_of
@@ -144,8 +145,9 @@ def regression_em(
     rows, keep, about, evidence, inside = _clicked_ranks(matrix, reference)
     if say:
         say(
-            f"{len(rows.rank):,} rows with {len(matrix.features)} features: training takes about "
-            f"{_bytes(len(rows.rank), len(matrix.features)) / 1e6:,.0f} MB besides the matrix."
+            f"{many(len(rows.rank), 'row')} with {many(len(matrix.features), 'feature')}: "
+            f"training takes about {_bytes(len(rows.rank), len(matrix.features)) / 1e6:,.0f} MB "
+            "besides the matrix."
         )
     data = _dataset(lgb, matrix, inside, options)
     ones = np.ones(len(rows.rank), np.float32)
@@ -168,7 +170,8 @@ def regression_em(
     }
     if say:
         say(
-            f"From the click rates by rank in {len(fit.path)} rounds of {trees} trees: the log "
+            f"From the click rates by rank in {many(len(fit.path), 'round')} of "
+            f"{many(trees, 'tree')}: the log "
             f"likelihood went from {fit.path[0]:,.1f} to {fit.path[-1]:,.1f}, and p has "
             f"{fit.ahead:.2%} to go."
         )
@@ -230,7 +233,7 @@ def _alternate(
             reach = min(reach, _LONGEST)
         log_p, last = np.minimum(log_p + reach * move, 0.0), off
     raise not_converged(
-        f"Propensities still had {ahead:.2%} to go after {options.rounds} rounds of EM "
+        f"Propensities still had {ahead:.2%} to go after {many(options.rounds, 'round')} of EM "
         f"(tolerance {options.tolerance:.2%}): allow more rounds, or a larger tolerance.",
         log_p - log_p[place],
         path,
@@ -287,11 +290,11 @@ def _clicked_ranks(matrix: Matrix, reference: int) -> tuple[_Rows, Bools, About,
     np.add.at(clicks, (bucket[matrix.click], matrix.rank[matrix.click] - 1), 1)
     shown = np.bincount(matrix.rank - 1, minlength=size)
     if not clicks.any():
-        raise NoUsablePairs(f"There is not a single click in {len(matrix):,} rows.")
+        raise NoUsablePairs(f"There is not a single click in {many(len(matrix), 'row')}.")
     if clicks.sum() < 2 * ENOUGH_CLICKS:
         raise NoUsablePairs(
-            f"{clicks.sum()} clicks in {len(matrix):,} rows are too few to learn relevance from: a "
-            f"tree with two leaves needs {2 * ENOUGH_CLICKS}. Add days."
+            f"{many(int(clicks.sum()), 'click')} in {many(len(matrix), 'row')}: too few to learn "
+            f"relevance from. A tree with two leaves needs {2 * ENOUGH_CLICKS}. Add days."
         )
     keep = np.asarray(clicks.any(axis=0))
     gaps = dict.fromkeys((np.flatnonzero(~keep & (shown > 0)) + 1).tolist(), NO_CLICKS)
@@ -315,9 +318,9 @@ def _refuse_constant(matrix: Matrix) -> None:
         varies = ~((matrix.x == matrix.x[0]) | np.isnan(matrix.x)).all(axis=0)
     if not varies.any():
         raise BadOption(
-            f"None of the {len(matrix.features)} features ({', '.join(matrix.names[:5])}) ever "
-            "varies, so they tell nothing of relevance, and EM would give the click rates back. "
-            "Name features that say how good a result is."
+            f"No feature ({', '.join(matrix.names[:5])}{', …' if len(matrix.names) > 5 else ''}) "
+            "ever varies, so they tell nothing of relevance, and EM would give the click rates "
+            "back. Name features that say how good a result is."
         )
 
 

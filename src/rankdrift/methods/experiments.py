@@ -15,7 +15,7 @@ from rankdrift.core.errors import (
 )
 from rankdrift.core.types import Floats
 from rankdrift.core.version import __version__
-from rankdrift.core.words import ranges
+from rankdrift.core.words import named_ranks, ranges
 from rankdrift.counts.connection import connect
 from rankdrift.counts.counts import BUCKETS
 from rankdrift.log.engines.engine import Progress
@@ -173,8 +173,9 @@ def combine(drift: Propensities, experiment: Propensities) -> Propensities:
     ranks, here, there = np.intersect1d(drift.ranks, experiment.ranks, return_indices=True)
     if len(ranks) < 2:
         raise NotIdentified(
-            f"The curves share rank {drift.reference} alone: one has ranks "
-            f"{ranges(drift.ranks.tolist())}, the other {ranges(experiment.ranks.tolist())}."
+            f"The curves share rank {drift.reference} alone: one has "
+            f"{named_ranks(drift.ranks.tolist())}, the other "
+            f"{named_ranks(experiment.ranks.tolist())}."
         )
     weight = weights(drift, experiment)
     first, second = drift.log_p[here], experiment.log_p[there]

@@ -7,7 +7,7 @@ import numpy as np
 
 from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.core.types import Bools, Floats
-from rankdrift.core.words import ranges
+from rankdrift.core.words import named_ranks, ranges
 from rankdrift.counts.connection import connect
 from rankdrift.methods.interventions import Interventions
 from rankdrift.methods.making_propensities import About, Evidence, by_jackknife, place_of
@@ -15,8 +15,10 @@ from rankdrift.methods.rank_times_stratum import Strata, jackknife_buckets, maxi
 from rankdrift.methods.two_ranks import log_ratios
 from rankdrift.propensities.propensities import Propensities
 
-NEVER = "no pair was shown both there and at {}"
-ONE_SIDE = "pairs shown both there and at {} were clicked in fewer than two buckets on one side"
+NEVER = "no pair was shown both there and at rank {}"
+ONE_SIDE = (
+    "pairs shown both there and at rank {} were clicked in fewer than two buckets on one side"
+)
 
 
 def all_pairs(found: Interventions, *, reference: int = 1) -> Propensities:
@@ -57,7 +59,9 @@ def all_pairs(found: Interventions, *, reference: int = 1) -> Propensities:
     gaps = {}
     for rank in found.ranks[~keep].tolist():
         other = next((b for b in blocks.blocks if rank in b), None)
-        gaps[rank] = _alone(found, rank) if other is None else f"compares only with {ranges(other)}"
+        gaps[rank] = (
+            _alone(found, rank) if other is None else f"compares only with {named_ranks(other)}"
+        )
     data = _strata(found, keep)
     fit = maximise(data, _start(found, keep))
     about = About(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, MissingColumns, did_you_mean
 from rankdrift.core.types import Ints, Ranks
+from rankdrift.core.words import many
 from rankdrift.counts.counts import BUCKETS
 from rankdrift.harvesting import pairs as pair_steps
 from rankdrift.harvesting.pairs import bucket_sql, same_pair
@@ -225,7 +226,7 @@ def says_yes(log: Log, column: str) -> str:
             " ORDER BY count(*) DESC LIMIT 5"
         )
         if odd:
-            said = ", ".join(f"{text!r} ({n:,} rows)" for text, n in odd)
+            said = ", ".join(f"{text!r} ({many(n, 'row')})" for text, n in odd)
             raise BadOption(
                 f"The column {column!r} must say yes or no of every row (true, 1 or yes), but it "
                 f"says {said}. Make a column of that, or read only the randomised rows (--where)."

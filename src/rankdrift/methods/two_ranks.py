@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.core.types import Bools, Floats, SmallInts
-from rankdrift.core.words import ranges
+from rankdrift.core.words import many, named_ranks, ranges
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.fitted_curve import behind
 from rankdrift.methods.making_propensities import (
@@ -289,7 +289,7 @@ def _gaps(
         block = next((b for b in blocks if rank in b), None)
         deviation = np.sqrt(variance[rank - 1].min())
         if block:
-            gaps[rank] = f"compares only with {ranges(block)}"
+            gaps[rank] = f"compares only with {named_ranks(block)}"
         elif deviation <= LARGEST_DEVIATION:
             gaps[rank] = "pairs shown there and elsewhere were clicked in one bucket on one side"
         elif np.isfinite(deviation):
@@ -344,8 +344,8 @@ def _refuse_few(
         else ""
     )
     raise NotIdentified(
-        f"{pairs:,} listed pairs with a click appeared at both rank {i} and rank {j}, "
-        f"with {clicks[0]:,} clicks at the one (in {spread[0]} buckets of queries) and "
+        f"{many(pairs, 'listed pair')} with a click appeared at both rank {i} and rank {j}, with "
+        f"{many(clicks[0], 'click')} at the one (in {many(spread[0], 'bucket')} of queries) and "
         f"{clicks[1]:,} at the other (in {spread[1]}){more}. The ratio needs {ENOUGH_CLICKS} at "
         "each, in two buckets or more. Estimate a curve instead (`rankdrift estimate`), which "
         "compares them by way of other ranks, or add days."

@@ -20,7 +20,7 @@ import numpy as np
 from rankdrift.core.artefacts import PROPENSITIES_COLUMNS
 from rankdrift.core.errors import BadPropensities, did_you_mean
 from rankdrift.core.files import replacing
-from rankdrift.core.words import cell
+from rankdrift.core.words import cell, verb
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.table import parse_label
 
@@ -135,9 +135,11 @@ def _curve(rows: list[_Row]) -> Propensities:
     rows.sort(key=lambda row: row.rank)
     values = np.array([row.propensity for row in rows])
     errors = [row.std_error for row in rows if row.std_error is not None]
-    if errors and len(errors) < len(rows):
+    without = len(rows) - len(errors)
+    if errors and without:
         raise BadPropensities(
-            f"{len(rows) - len(errors)} of {len(rows)} rows have no std_error. Give all or none."
+            f"{without:,} of {len(rows):,} rows {verb(without, 'has', 'have')} no std_error. "
+            "Give all or none."
         )
     unit = [row.rank for row in rows if row.propensity == 1 and not row.std_error]
     if not unit:

@@ -25,7 +25,7 @@ from rankdrift.core.files import write_text
 from rankdrift.core.moved import warn_renamed
 from rankdrift.core.registry import Registry
 from rankdrift.core.types import Segment
-from rankdrift.core.words import ranges
+from rankdrift.core.words import named_ranks
 
 if TYPE_CHECKING:
     from rankdrift.propensities.propensities import Propensities
@@ -79,7 +79,7 @@ def ultra_ipw(p: Propensities, clip: float | None = None) -> dict[str, list[floa
         reason = f" ({'; '.join(why)})" if why else ""
         raise NotIdentified(
             f"ULTRA needs a weight for every rank from 1 to {p.ranks[-1]}, and there is none for "
-            f"rank {ranges(missing)}{reason}. Estimate with a loglog curve, which has no gaps, or "
+            f"{named_ranks(missing)}{reason}. Estimate with a loglog curve, which has no gaps, or "
             "with a smaller max_rank."
         )
     return {"IPW_list": p.weights(p.ranks, clip).tolist()}

@@ -32,6 +32,7 @@ from rankdrift.core.errors import BadOption, BadPropensities, RankdriftError, di
 from rankdrift.core.files import write_text
 from rankdrift.core.plain import entries, entry, items, maybe, number, text, whole
 from rankdrift.core.types import Floats, Segment
+from rankdrift.core.words import many
 from rankdrift.propensities.csv import read_csv, write_csv
 from rankdrift.propensities.intervals import check_level
 from rankdrift.propensities.propensities import Difference, Propensities
@@ -434,7 +435,7 @@ def _load_parquet(file: Path) -> Propensities:
     columns = {n: np.ma.getdata(values) for n, values in found.items()}
     ends = np.cumsum([about["rows"] for about in meta["curves"]])
     if ends[-1] != len(columns["ranks"]):
-        raise BadPropensities(f"it has {len(columns['ranks'])} rows, not {ends[-1]}.")
+        raise BadPropensities(f"it has {many(len(columns['ranks']), 'row')}, not {ends[-1]:,}.")
     parts = {n: np.split(values, ends[:-1]) for n, values in columns.items()}
     parts["deviations"] = [np.stack(list(rows)) for rows in parts["deviations"]]
     for i, about in enumerate(meta["curves"]):

@@ -14,7 +14,7 @@ from rankdrift.core.frames import Tabular
 from rankdrift.core.moved import warn_renamed
 from rankdrift.core.notebook import brief
 from rankdrift.core.types import Bools, Floats, Indices, Ints, Ranks, Segment
-from rankdrift.core.words import ranges
+from rankdrift.core.words import chance_words, many, named_ranks, off_by, verb
 from rankdrift.propensities.exports import save_export
 from rankdrift.propensities.intervals import (
     Interval,
@@ -117,9 +117,9 @@ class Propensities(Tabular):
         missing = np.unique(wanted[self.ranks[place] != wanted])
         if len(missing):
             raise NotIdentified(
-                f"There is no propensity for rank {ranges(missing.tolist())}; the curve covers "
-                f"{ranges(self.ranks.tolist())}. Leave such rows out, or estimate with a loglog "
-                "curve, a larger max_rank or extrapolate_to=."
+                f"There is no propensity for {named_ranks(missing.tolist())}; the curve covers "
+                f"{named_ranks(self.ranks.tolist())}. Leave such rows out, or estimate with a "
+                "loglog curve, a larger max_rank or extrapolate_to=."
             )
         return place
 
@@ -273,9 +273,11 @@ class Propensities(Tabular):
     def _weights_by_segment(self, ranks: NDArray[Any], segments: NDArray[Any]) -> Floats:
         columns = segments[:, None] if segments.ndim == 1 else segments
         if not self.segments or columns.shape != (*ranks.shape, len(self.segment_columns)):
-            wanted = f"{len(self.segment_columns)} values (the {', '.join(self.segment_columns)})"
+            wanted = many(len(self.segment_columns), "value")
+            wanted += f" (the {', '.join(self.segment_columns)})"
             raise BadOption(
-                f"segments has the shape {segments.shape} for {len(ranks):,} ranks. Give each rank "
+                f"segments has the shape {segments.shape} for {many(len(ranks), 'rank')}. Give "
+                "each rank "
                 f"{wanted if self.segments else 'none: these propensities have no segments'}."
             )
         missing = (columns == None) | (columns != columns)  # noqa: E711  # of every element
@@ -291,10 +293,11 @@ class Propensities(Tabular):
             weights[rows] = 1 / curve.at(ranks[rows])
             known |= rows
         if not known.all():
-            first = "/".join(map(str, columns[~known][0]))
+            unknown, first = int((~known).sum()), "/".join(map(str, columns[~known][0]))
             raise NotIdentified(
-                f"{(~known).sum():,} of {len(ranks):,} clicks are of segments without a curve, for "
-                f"example {first!r}. Estimate with these too, or leave such rows out."
+                f"{unknown:,} of {many(len(ranks), 'click')} {verb(unknown, 'is', 'are')} of "
+                f"segments without a curve, for example {first!r}. Estimate with these too, or "
+                "leave such rows out."
             )
         return weights
 
@@ -446,8 +449,8 @@ class Difference:
     df_error: float | None = None
 
     def __repr__(self) -> str:
-        differ = f"F = {self.statistic:.3g}, p = {self.p_value:.2g}"
-        spread = f"segments spread by {100 * np.expm1(self.spread):.0f}%"
+        differ = f"F = {self.statistic:.3g}, {chance_words(self.p_value)}"
+        spread = f"segments spread by {off_by(float(np.expm1(self.spread)))}"
         return brief(
             self, differ, spread, f"{len(self.left_out)} left out" if self.left_out else ""
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankdrift.core.errors import NotIdentified
 from rankdrift.core.notebook import brief
-from rankdrift.core.words import ranges
+from rankdrift.core.words import figure, many, named_ranks, ranges
 from rankdrift.propensities.table import label, table_of
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ SHOWN_RANKS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)
 WIDEST = 4.0
 """An interval may reach from one end to so many times that. More, and the number in its middle may
 be twice or half as much: it says nothing."""
+ANYTHING = 1000.0  # an interval that reaches so many times its lower end may as well be all numbers
 _NAMED_SEGMENTS = 10
 
 
@@ -40,7 +41,7 @@ def summarise(p: Propensities, level: float = 0.95, simultaneous: bool = False) 
         "log_likelihood": p.log_likelihood,
         "parameters": p.parameters,
         "thin": ranges(p.ranks[~p.supported].tolist()),
-        "gaps": _gaps(p),
+        "gaps": {why: ranges(found) for why, found in _by_reason(p).items()},
         "at": {rank: {n: columns[n][at] for n in names} for rank, at in places.items()},
     }
     if p.segment_columns:
@@ -57,7 +58,7 @@ def summarise(p: Propensities, level: float = 0.95, simultaneous: bool = False) 
 
 def gap_words(p: Propensities) -> list[str]:
     """Ranks without an estimate, a sentence for each reason."""
-    return [f"No estimate for ranks {ranks}: {why}." for why, ranks in _gaps(p).items()]
+    return [f"No estimate for {named_ranks(at)}: {why}." for why, at in _by_reason(p).items()]
 
 
 def says_nothing(p: Propensities) -> str:
@@ -71,23 +72,26 @@ def says_nothing(p: Propensities) -> str:
         return ""
     rank = int(p.ranks[others & wide][np.argmax(clicks[others & wide])])
     place = int(np.searchsorted(p.ranks, rank))
-    between = f"from {low[place]:.2g} to {high[place]:.2g}"
-    if not np.isfinite(high[place]):
+    between = f"from {figure(low[place])} to {figure(high[place])}"
+    if high[place] > ANYTHING * low[place] or not np.isfinite(high[place]):
         between = "anything at all"
+    some, every = int((others & wide).sum()), int(others.sum())
+    where = f"at {some:,} of {every:,} ranks" if some < every else "at all ranks but the reference"
     return (
-        f"This curve says nothing: at {(others & wide).sum():,} of {others.sum():,} ranks the "
-        f"interval reaches further than {WIDEST:g} times its lower end, such as {between} at "
-        f"rank {rank}. See `rankdrift inspect` for what would help, or add days."
+        f"This curve says nothing: {where} the interval reaches further than {WIDEST:g} times its "
+        f"lower end (at rank {rank}: {between}). See `rankdrift inspect` for what would help, or "
+        "add days."
     )
 
 
 def one_line(p: Propensities) -> str:
     """The curve on one line, for `repr`."""
-    covered, parts = ranges(p.ranks.tolist(), most=3), [f"{p.method}"]
-    parts.append(f"ranks {covered} relative to rank {p.reference}")
-    parts.append(f"{int(p.clicks.sum()):,} clicks")
+    covered, parts = named_ranks(p.ranks.tolist(), most=3), [f"{p.method}"]
+    parts.append(f"{covered} relative to rank {p.reference}")
+    parts.append(many(int(p.clicks.sum()), "click"))
     if p.segment_columns:
-        parts.append(f"{len(p.segments)} segments by {', '.join(p.segment_columns)}")
+        segments = many(len(p.segments), "segment")
+        parts.append(f"{segments} by {', '.join(p.segment_columns)}")
     return brief(p, *parts)
 
 
@@ -100,10 +104,11 @@ def html(p: Propensities, level: float = 0.95) -> str:
         f"<td>{'' if row['supported'] else 'thin data'}</td></tr>"
         for rank, row in found["at"].items()
     )
-    notes = [f"{found['method']}; ranks {found['ranks']}; {found['clicks']:,} clicks"]
-    if found["thin"]:
-        notes.append(f"Thin data, so take the interval with care: ranks {found['thin']}")
-    notes += [f"No estimate for ranks {ranks}: {why}" for why, ranks in found["gaps"].items()]
+    covered, thin = named_ranks(p.ranks.tolist()), p.ranks[~p.supported].tolist()
+    notes = [f"{found['method']}; {covered}; {many(found['clicks'], 'click')}"]
+    if thin:
+        notes.append(f"Thin data, so take the interval with care: {named_ranks(thin)}")
+    notes += gap_words(p)
     if p.segment_columns:
         names = found["segments"][:_NAMED_SEGMENTS]
         more = len(found["segments"]) - len(names)
@@ -127,8 +132,9 @@ def distance(a: Propensities, b: Propensities) -> dict[str, Any]:
     shared = np.intersect1d(a.ranks, b.ranks)
     if len(shared) < 2:
         raise NotIdentified(
-            f"The curves share {len(shared)} ranks, and two are needed to compare them: one covers "
-            f"{ranges(a.ranks.tolist())}, the other {ranges(b.ranks.tolist())}."
+            f"The curves share {many(len(shared), 'rank')}, and two are needed to compare them: "
+            f"one covers {named_ranks(a.ranks.tolist())}, the other "
+            f"{named_ranks(b.ranks.tolist())}."
         )
     unit = a.reference if a.reference in shared else int(shared[0])
     in_a, in_b = np.searchsorted(a.ranks, shared), np.searchsorted(b.ranks, shared)
@@ -158,12 +164,12 @@ def _interval(row: dict[str, Any]) -> str:
     return "" if row["low"] is None else f"{row['low']:.3g} to {row['high']:.3g}"
 
 
-def _gaps(p: Propensities) -> dict[str, str]:
-    """Reason -> ranks."""
+def _by_reason(p: Propensities) -> dict[str, list[int]]:
+    """Reason -> ranks without an estimate."""
     by_reason: dict[str, list[int]] = {}
     for rank, why in p.gaps.items():
         by_reason.setdefault(why, []).append(rank)
-    return {why: ranges(found) for why, found in by_reason.items()}
+    return by_reason
 
 
 def _left_out(p: Propensities) -> dict[str, str]:

@@ -18,6 +18,7 @@ from rankdrift.core.artefacts import PROPENSITIES_COLUMNS, PROPENSITIES_KIND
 from rankdrift.core.errors import BadPropensities
 from rankdrift.core.types import Segment
 from rankdrift.core.version import __version__
+from rankdrift.core.words import many
 from rankdrift.propensities.intervals import check_level
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def check_curve(curve: Propensities) -> None:
     size = len(curve.ranks)
     wrong = None
     if any(len(getattr(curve, name)) != size for name in _ARRAYS) or curve.deviations.ndim != 2:
-        wrong = f"its columns do not have {size} rows each"
+        wrong = f"its columns do not have {many(size, 'row')} each"
     elif curve.ranks[0] < 1 or (np.diff(curve.ranks) <= 0).any():
         wrong = "its ranks do not ascend from 1 or more, each once"
     elif not np.isfinite(curve.log_p).all() or np.abs(curve.log_p).max() > _FURTHEST:

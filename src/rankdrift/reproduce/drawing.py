@@ -14,6 +14,7 @@ import numpy as np
 from rankdrift.core.files import together, write_text
 from rankdrift.core.notebook import brief
 from rankdrift.core.types import Floats, Ranks
+from rankdrift.core.words import many
 from rankdrift.propensities.intervals import t_quantile
 from rankdrift.propensities.propensities import Propensities
 
@@ -50,7 +51,7 @@ class Figures:
     errors: Mapping[str, Mapping[str, float]]
 
     def __repr__(self) -> str:
-        return brief(self, f"{len(self.paths)} files", f"figures {', '.join(self.errors)}")
+        return brief(self, many(len(self.paths), "file"), f"figures {', '.join(self.errors)}")
 
 
 def true_line(p: Floats, colour: str = GREEN, dash: Sequence[float] = (1, 0)) -> Line:

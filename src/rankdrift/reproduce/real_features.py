@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from rankdrift.core.database import connect
 from rankdrift.core.errors import BadLog, BadOption
 from rankdrift.core.types import Bools, Floats, Ints
+from rankdrift.core.words import many
 from rankdrift.estimation import estimate
 from rankdrift.harvesting.counting import harvest
 from rankdrift.log.log import read_log
@@ -87,10 +88,11 @@ def read_svmlight(path: str | os.PathLike[str], features: int | None = None) -> 
             f"the sizes of queries, a number a line ({error})."
         ) from None
     if sum(sizes) != len(rows):
-        raise BadLog(f"{file.name} has {len(rows):,} rows, but its queries {sum(sizes):,}.")
+        raise BadLog(f"{file.name} has {many(len(rows), 'row')}, but its queries {sum(sizes):,}.")
     if len(sizes) < FEWEST or not len(cells) or columns.min() < 0:
         raise BadLog(
-            f"{file.name} has {len(sizes):,} queries and {len(cells):,} values of features, which "
+            f"{file.name} has {many(len(sizes), 'query', 'queries')} and "
+            f"{many(len(cells), 'value')} of features, which "
             f"count from 0. Give {FEWEST} queries or more."
         )
     if label.min() < 0 or label.max() > BEST:

@@ -20,6 +20,7 @@ import numpy as np
 from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.core.files import write_text
 from rankdrift.core.types import Floats
+from rankdrift.core.words import many
 from rankdrift.estimation import estimate
 from rankdrift.harvesting.counting import harvest
 from rankdrift.log.log import Log, read_log
@@ -285,7 +286,7 @@ def _run(
         curves[EM] = regression_em(every, bootstrap=0, seed=seed, threads=threads)
     rankers: dict[str, Ranker] = {}
     for model in models:
-        say(f"Seed {seed}: training {model} on {rows.n_searches:,} searches.")
+        say(f"Seed {seed}: training {model} on {many(rows.n_searches, 'search', 'searches')}.")
         rankers[model] = trained(
             model, rows, curves.get(model), {"seed": seed, "threads": threads, "trees": size.trees}
         )
@@ -325,7 +326,8 @@ def _first(matrix: Matrix, searches: int) -> Matrix:
     """As many searches as asked for, spread evenly over all there are."""
     if matrix.n_searches < searches:
         raise BadOption(
-            f"The market has {matrix.n_searches:,} usable searches, but {searches:,} were asked "
+            f"The market has {many(matrix.n_searches, 'usable search', 'usable searches')}, but "
+            f"{searches:,} were asked "
             "for. Make more rows."
         )
     chosen = np.zeros(matrix.n_searches, bool)

@@ -21,6 +21,7 @@ from rankdrift.core.errors import BadOption
 from rankdrift.core.files import write_text
 from rankdrift.core.notebook import brief
 from rankdrift.core.types import Floats, Indices
+from rankdrift.core.words import many
 from rankdrift.log.sources import TRUTH
 from rankdrift.simulate.days import Chunk, split_days, write_day
 from rankdrift.simulate.market_visits import (
@@ -100,8 +101,8 @@ class Market:
     truth: Path
 
     def __repr__(self) -> str:
-        rows = f"{self.rows:,} results shown, {self.clicks:,} of them clicked"
-        return brief(self, rows, f"{len(self.paths)} files in {self.paths[0].parent}")
+        rows = f"{many(self.rows, 'result')} shown, {self.clicks:,} of them clicked"
+        return brief(self, rows, f"{many(len(self.paths), 'file')} in {self.paths[0].parent}")
 
 
 def market(
@@ -256,10 +257,10 @@ def _chunks(world: World, day: date, rows: int, truth: Floats, options: Options)
         )
         number = searches + np.arange(AT_ONCE)
         deep = (visits.loaded > SHALLOW) | visits.randomised
-        for some, many in ((~deep, FEW), (deep, CANDIDATES)):
+        for some, candidates in ((~deep, FEW), (deep, CANDIDATES)):
             some &= visits.loaded > 0
             if some.any():
-                shown = _show(random, world, today, visits.take(some), many, truth, options)
+                shown = _show(random, world, today, visits.take(some), candidates, truth, options)
                 shown["search"] = number[some][shown.pop("at")]
                 yield _logged_twice(random, shown, options.duplicates)
         done = int(ends[-1])

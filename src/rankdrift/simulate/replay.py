@@ -18,6 +18,7 @@ from rankdrift.core.errors import BadOption, NoUsablePairs, RankdriftError
 from rankdrift.core.notebook import brief
 from rankdrift.core.rank_blocks import DOUBLING
 from rankdrift.core.types import Clicks, Errors, Floats, Indices, Ranks, SmallInts
+from rankdrift.core.words import many
 from rankdrift.counts.counts import UNIT, Counts, Overflow, Pairs, RankPairs
 from rankdrift.counts.tables import stack
 from rankdrift.estimation import estimate
@@ -51,9 +52,9 @@ VERDICTS = {
     Recovery.USEFUL: "comes back within about 40%",
     Recovery.NOISY: "is mostly noise: add days, or use a curve with fewer parameters",
     Recovery.BIASED: "comes back biased: the curve is too stiff for the truth, or clicks are too"
-    " many for clicks='single'",
+    " many for --clicks single",
     Recovery.SHORT: "has intervals that are too short: use more buckets of queries, or"
-    " errors='bootstrap'",
+    " --errors bootstrap",
     Recovery.FAILED: "could often not be estimated at all: see what the failed estimates said",
 }
 
@@ -101,7 +102,7 @@ class Replay:
         return min((block.verdict for block in self.blocks), key=list(Recovery).index)
 
     def __repr__(self) -> str:
-        return brief(self, f"{self.verdict.value}", f"{self.replays} replays", self.truth.method)
+        return brief(self, f"{self.verdict.value}", many(self.replays, "replay"), self.truth.method)
 
     def plot(self) -> Figure:
         """Errors by block of ranks; its `save` writes .png, .svg or .html."""

@@ -19,6 +19,7 @@ import numpy as np
 from rankdrift.core.errors import BadOption
 from rankdrift.core.notebook import brief
 from rankdrift.core.types import Floats
+from rankdrift.core.words import many
 from rankdrift.simulate.days import Chunk, split_days, write_day
 from rankdrift.simulate.hashing import uniform
 from rankdrift.simulate.true_curves import TrueCurve, inverse_log
@@ -54,8 +55,8 @@ class Searches:
     propensities: Mapping[str, Floats]
 
     def __repr__(self) -> str:
-        rows = f"{self.rows:,} results shown, {self.clicks:,} of them clicked"
-        return brief(self, rows, f"{len(self.paths)} files in {self.paths[0].parent}")
+        rows = f"{many(self.rows, 'result')} shown, {self.clicks:,} of them clicked"
+        return brief(self, rows, f"{many(len(self.paths), 'file')} in {self.paths[0].parent}")
 
 
 def searches(

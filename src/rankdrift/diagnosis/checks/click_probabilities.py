@@ -3,6 +3,7 @@
 import numpy as np
 
 from rankdrift.core.verdicts import Verdict
+from rankdrift.core.words import off_by, percent
 from rankdrift.diagnosis.agreement import MATTERS
 from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Finding
 
@@ -25,13 +26,14 @@ def check(data: Data) -> Finding:
     if off <= MATTERS / 2:
         return Finding(
             Verdict.GOOD,
-            f"At most {top:.1%} of results are clicked (rank {rank}).",
+            f"At most {percent(top)} of results are clicked (rank {rank}).",
             numbers=numbers,
         )
+    much = off_by(off) if off >= 1 else f"{off_by(off)} or more"
     return Finding(
         Verdict.CAUTION,
         f"Clicks are frequent: {top:.0%} of results at rank {rank}. The paper's likelihood, of "
-        f"pairs with a single click, would be off by {off:.0%} or more at the top.",
+        f"pairs with a single click, would be off by {much} at the top.",
         advice="Stay with --clicks every, the default, which does not need clicks to be rare.",
         numbers=numbers,
     )

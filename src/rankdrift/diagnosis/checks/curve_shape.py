@@ -1,6 +1,7 @@
 """Can the curve follow the propensities, or do blocks of ranks lie beside it?"""
 
 from rankdrift.core.verdicts import Verdict
+from rankdrift.core.words import chance_words, off_by
 from rankdrift.diagnosis.agreement import plain_numbers
 from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Evidence, Finding
 from rankdrift.estimation.part_test import curve_test
@@ -15,10 +16,10 @@ def check(data: Data) -> Finding:
     noise = float((test.error[1:] ** 2).mean() ** 0.5) if len(test.error) > 1 else 0.0
     return Finding(
         None,
-        f"Blocks of ranks lie no further from {curve} than chance explains (p = "
-        f"{test.p_value:.2g}).",
-        alarm=f"Blocks of ranks lie beside {curve} (p = {test.p_value:.2g}), by "
-        f"{test.beyond_noise:.0%} at a typical rank: it is too stiff.",
+        f"Blocks of ranks lie no further from {curve} than chance explains "
+        f"({chance_words(test.p_value)}).",
+        alarm=f"Blocks of ranks lie beside {curve} ({chance_words(test.p_value)}), by "
+        f"{off_by(test.beyond_noise)} at a typical rank: it is too stiff.",
         advice="Use --curve auto, or more knots.",
         wanted="Add days.",
         # A curve that is smoother than the data can tell is no fault: noise is not held against it.

@@ -6,7 +6,7 @@ import numpy as np
 
 from rankdrift.core.rank_blocks import DOUBLING, block_of
 from rankdrift.core.verdicts import Verdict
-from rankdrift.core.words import ranges
+from rankdrift.core.words import chance_words, named_ranks
 from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Evidence, Finding
 from rankdrift.estimation.fitting import Fitted
 from rankdrift.estimation.likelihood import shares
@@ -25,11 +25,11 @@ def check(data: Data) -> Finding:
         )
     deepest = int(data.fitted.likelihood.ranks[-1])
     first, second = (_name(block, deepest) for block in between)
-    pairs = f"are ranks {first} against {second}"
+    pairs = f"are {first} against {second}"
     former = "the former"
     if first == second:
         pairs, former = f"is the higher of two ranks within {first}", "it"
-    chance = f"p = {numbers['p_value']:.2g}"
+    chance = chance_words(numbers["p_value"])
     where = (
         f"; furthest off {pairs}: {numbers['observed']:.1%} of clicks on {former}, "
         f"{numbers['expected']:.1%} expected."
@@ -96,7 +96,7 @@ def _misfit(fitted: Fitted) -> tuple[dict[str, Any], tuple[int, int] | None]:
 
 def _name(block: int, deepest: int) -> str:
     first, last = DOUBLING[block]
-    return ranges(range(first, min(last, deepest) + 1))
+    return named_ranks(range(first, min(last, deepest) + 1))
 
 
 ASSUMPTIONS.register(

@@ -12,7 +12,7 @@ from rankdrift.diagnosis.assumption import ASSUMPTIONS, MOVES, Assumption, Data,
 from rankdrift.estimation.comparisons import LATE, TIMES, split_comparisons
 from rankdrift.estimation.score_test import score_test
 
-WANTED = "Count anew, with --time or a day column that has the time of day."
+WANTED = "Harvest with --time, or a day column that has the time of day."
 
 
 def check(data: Data) -> Finding:

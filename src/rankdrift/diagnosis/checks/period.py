@@ -15,7 +15,7 @@ def check(data: Data) -> Finding:
         Verdict.CAUTION,
         f"Propensities repeat every {period} ranks (BIC better by {gain:.0f}): results seem to be "
         f"loaded or paged {period} at a time.",
-        advice=f"Use --curve auto or 'loglog + batch({period})'.",
+        advice=f"Use --curve auto or --curve 'loglog + batch({period})'.",
         numbers=numbers,
     )
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from rankdrift.core.errors import NotIdentified
 from rankdrift.core.verdicts import Verdict
+from rankdrift.core.words import chance_words, many, off_by
 from rankdrift.diagnosis.agreement import ADD_DAYS, EXCLUDED, could_see
 from rankdrift.diagnosis.assumption import ASSUMPTIONS, Assumption, Data, Evidence, Finding
 from rankdrift.estimation.comparisons import block_scale, split_comparisons
@@ -25,7 +26,7 @@ def check(data: Data) -> Finding:
         raise NotIdentified("a query must be seen on odd and on even days.")
     scale = block_scale(rows)
     if len(scale) < 2:
-        raise NotIdentified(f"{rows.clicks:,.0f} clicks are too few to tell queries apart.")
+        raise NotIdentified(f"{many(round(rows.clicks), 'click')}: too few to tell queries apart.")
     fit = fit_logistic(rows, pooled_design(rows, scale))
     slope = -rows.away
     bend = fit.chance * (1 - fit.chance) * slope**2
@@ -46,13 +47,13 @@ def check(data: Data) -> Finding:
     size = float(np.expm1(np.sqrt(max(total / together, 0.0)) * depth))
     noise = float(np.sqrt(np.sqrt(square) / together) * depth)
     most = np.sqrt((max(total, 0.0) + EXCLUDED * np.sqrt(square)) / together) * depth
-    chance = f"p = {p_value:.2g}"
+    chance = chance_words(p_value)
     return Finding(
         None,
         f"Curves of queries differ by no more than chance ({chance}); {could_see(noise)}.",
         alarm=f"Queries have curves of their own ({chance}): their standard deviation is "
-        f"{size:.0%} at a typical rank. Where those with another curve are also clicked more, the "
-        "mean is off.",
+        f"{off_by(size)} at a typical rank. Where those with another curve are also clicked more, "
+        "the mean is off.",
         advice="Split the log by kind of query (--segment), such as names of brands against "
         "descriptions, and compare the curves.",
         wanted=ADD_DAYS,

@@ -9,7 +9,7 @@ import numpy as np
 from rankdrift.core.errors import NotIdentified
 from rankdrift.core.rank_blocks import block_weights
 from rankdrift.core.verdicts import Verdict
-from rankdrift.core.words import ranges
+from rankdrift.core.words import chance_words, off_by, ranges
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.agreement import (
     LIKELY,
@@ -34,12 +34,12 @@ def check(data: Data) -> Finding:
     test = segments_test(data.counts, data.fitted)
     if test is None:
         raise NotIdentified(f"only one segment by {by} has clicks to compare.")
-    chance = f"p = {test.p_value:.2g}"
+    chance = chance_words(test.p_value)
     return Finding(
         None,
         f"By {by}, segments differ by no more than chance ({chance}); {could_see(test.noise)}.",
         alarm=f"By {by}, segments have curves of their own ({chance}): one of them differs from "
-        f"all by {test.beyond_noise:.0%} at a typical rank.",
+        f"all by {off_by(test.beyond_noise)} at a typical rank.",
         advice=f"Give each its own curve: --by {by}.",
         wanted="Add days, or use fewer segments.",
         evidence=Evidence(test.p_value, test.beyond_noise, reach_of(test.mean, test.noise)),
@@ -52,7 +52,9 @@ def segment_difference_words(p: Propensities) -> str:
     test = p.difference
     if test is None:
         return ""
-    chance = f"(p = {test.p_value:.2g})"
+    if len(p.segments) < 2:
+        return "Only one segment has a curve, so there is no other to compare it with."
+    chance = f"({chance_words(test.p_value)})"
     if test.p_value >= LIKELY:
         return f"Segments differ by no more than chance explains {chance}."
     little = ", but little" if test.spread <= MATTERS / 2 else ""
@@ -62,7 +64,7 @@ def segment_difference_words(p: Propensities) -> str:
 
 def _how_far(p: Propensities, spread: float) -> str:
     if spread >= NOTHING:
-        return f"beyond noise by {np.expm1(spread):.1%} at a typical rank"
+        return f"beyond noise by {off_by(float(np.expm1(spread)), 1)} at a typical rank"
     curves = list(p.by_segment.values())
     most = widest_block(curves) if len(curves) > 1 else None
     if most is None:

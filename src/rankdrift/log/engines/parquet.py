@@ -7,6 +7,7 @@ from typing import Any
 import duckdb
 
 from rankdrift.core.errors import MissingColumns
+from rankdrift.core.words import many, verb
 from rankdrift.log.columns import TIME_KINDS, Column
 from rankdrift.log.sql.values import FIRST_DAY, LAST_DAY
 
@@ -105,14 +106,15 @@ def check_schemas(
             continue
         if lacking:
             raise MissingColumns(
-                f"{len(lacking)} of {len(schemas)} files have no column {name!r}, the first is "
-                f"{lacking[0]!r}. Leave those files out, or choose a column that all have."
+                f"{len(lacking):,} of {len(schemas):,} files {verb(len(lacking), 'has', 'have')} "
+                f"no column {name!r}, such as {lacking[0]!r}. Leave "
+                f"{verb(len(lacking), 'it', 'them')} out, or choose a column that all have."
             )
         kinds: dict[str, int] = {}
         for types in schemas.values():
             kinds[types[name]] = kinds.get(types[name], 0) + 1
         if len(kinds) > 1:
-            found = ", ".join(f"{kind} in {n} files" for kind, n in sorted(kinds.items()))
+            found = ", ".join(f"{kind} in {many(n, 'file')}" for kind, n in sorted(kinds.items()))
             remarks.append(
                 f"Column {name!r} changes its type between files ({found}); its values are "
                 f"compared as {column.kind}."

@@ -19,7 +19,7 @@ METHODS.register(
         "clicks per impression, biased",
         "click rates",
         Kind.CLICK_RATES,
-        assumes="results are as relevant at every rank",
+        assumes="results are equally relevant at every rank",
         needs="nothing",
         fails="there is a ranker",
         run=_ctr,

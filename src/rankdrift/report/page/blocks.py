@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rankdrift.core.words import printable, share
-from rankdrift.counts.funnel import NOTES, Funnel
+from rankdrift.counts.funnel import Funnel
 
 
 def funnel_lines(funnel: Funnel) -> list[dict[str, Any]]:
@@ -25,11 +25,6 @@ def funnel_lines(funnel: Funnel) -> list[dict[str, Any]]:
         }
         for name, words, rows, clicks, pairs in funnel.lines()
     ]
-
-
-def note_lines(funnel: Funnel) -> list[tuple[int, str]]:
-    """What else was noticed in the log, as (how many rows, words)."""
-    return [(rows, NOTES[name]) for name, rows in funnel.notes.items() if rows]
 
 
 def made_now() -> str:

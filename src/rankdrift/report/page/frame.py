@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 # What no line is to be broken in, unless it is longer than any that we write.
-_WHOLE = re.compile(r"--[a-z][a-z-]{0,28}[a-z](?![a-z-])|p = [0-9.e+-]{0,12}[0-9](?![0-9])")
+_WHOLE = re.compile(
+    r"--[a-z][a-z-]{0,28}[a-z](?![a-z-])|p (?:=|&lt;) [0-9.e+-]{0,12}[0-9](?![0-9])"
+)
 
 
 def render(template: str, *, script: str | None = None, **values: Any) -> str:

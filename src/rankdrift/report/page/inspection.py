@@ -6,11 +6,11 @@ from typing import Any
 
 from rankdrift.core.verdicts import Fitness
 from rankdrift.core.version import __version__
-from rankdrift.core.words import margin, percent, rank_words
+from rankdrift.core.words import margin, named_ranks, percent
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.rank_blocks import rank_blocks, segment_sizes
 from rankdrift.diagnosis.inspection import Inspection, at_best, column_roles
-from rankdrift.report.page.blocks import funnel_lines, listed, made_now, note_lines
+from rankdrift.report.page.blocks import funnel_lines, listed, made_now
 from rankdrift.report.page.frame import render
 
 HEADLINES = {
@@ -41,7 +41,7 @@ def inspection_page(inspection: Inspection, *, next_commands: Sequence[str] = ()
             (s, margin(at_best(s.compared)) if s.compared > 0 else "") for s in inspection.support
         ],
         funnel=funnel_lines(counts.funnel),
-        notes=note_lines(counts.funnel),
+        notes=counts.funnel.note_words(),
         segments=segments[:MOST_SEGMENTS],
         more_segments=len(segments) - MOST_SEGMENTS,
         columns=[*used, *((name, kind, "", "") for name, kind in others)],
@@ -83,7 +83,7 @@ def _chart(counts: Counts) -> dict[str, Any]:
             "middle": round((x(b.first) + x(b.last + 1)) / 2, 2),
             "high": y((b.ctr or 0.0) + b.margin),
             "low": y((b.ctr or 0.0) - b.margin),
-            "tooltip": f"rank {rank_words(b.first, b.last)}: {percent(b.ctr)} "
+            "tooltip": f"{named_ranks(range(b.first, b.last + 1))}: {percent(b.ctr)} "
             f"({b.clicks:,} of {b.impressions:,})",
         }
         for b in blocks

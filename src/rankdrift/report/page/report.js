@@ -190,6 +190,8 @@
     // -- numbers of a rank --------------------------------------------------------------------
 
     function figure(v) {
+      if (v > 1000000) return "over 1,000,000";
+      if (v < 0.000001) return "under 0.000001";
       const digits = v >= 10 ? 1 : v >= 1.0005 ? 2 : v >= 0.1 ? 3 : v >= 0.001 ? 4 : 6;
       return v.toLocaleString("en",
         { minimumFractionDigits: digits, maximumFractionDigits: digits });

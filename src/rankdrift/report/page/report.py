@@ -19,7 +19,7 @@ from rankdrift.diagnosis.checks.segments import segment_difference_words
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.summary import WIDEST, gap_words
 from rankdrift.report.diagnosis import HEADLINES, UNSEEN, Sorted, sort_checks
-from rankdrift.report.page.blocks import funnel_lines, listed, made_now, note_lines
+from rankdrift.report.page.blocks import funnel_lines, listed, made_now
 from rankdrift.report.page.comparison_tables import (
     distance_rows,
     meanings,
@@ -103,7 +103,7 @@ def render_report(found: Findings, *, title: str | None = None, queries: bool = 
         checks=_checks(diagnosis) if diagnosis else None,
         undiagnosed=found.undiagnosed,
         funnel=funnel_lines(counts.funnel) if counts else None,
-        notes=note_lines(counts.funnel) if counts else [],
+        notes=counts.funnel.note_words() if counts else [],
         support=support_picture(main, counts) if main else None,
         methods=[_methods(comparison, given, queries) for comparison in given.methods],
         rankers=[ranker_tables(comparison) for comparison in given.rankers],

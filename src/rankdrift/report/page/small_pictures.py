@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rankdrift.core.words import figure, many
+from rankdrift.core.words import chance_words, figure, many
 from rankdrift.propensities.periods import Period, Steadiness
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.report.page.axis import Frame
@@ -166,8 +166,9 @@ def _over_time_words(periods: Sequence[Period], test: Steadiness | None) -> str:
         f"{many(test.periods, kind[:-1])}. "
     )
     if test.p_value >= CHANCE:
-        return told + f"Chance alone explains such differences (p = {test.p_value:.2g})."
+        return told + f"Chance alone explains such differences ({chance_words(test.p_value)})."
     return told + (
-        f"That is more than chance explains (p = {test.p_value:.2g}): something changed, such as "
-        "the page, the traffic or the ranker. Estimate from the days that are like those to come."
+        f"That is more than chance explains ({chance_words(test.p_value)}): something changed, "
+        "such as the page, the traffic or the ranker. Estimate from the days that are like those "
+        "to come."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rankdrift.core.types import Floats
-from rankdrift.core.words import margin, rank_words
+from rankdrift.core.words import margin, named_ranks, rank_words
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.rank_blocks import totals_by_rank
 from rankdrift.propensities.propensities import Propensities
@@ -47,7 +47,8 @@ def support_picture(curve: Propensities, counts: Counts | None) -> dict[str, Any
             "y": round(y(b.clicks), 1),
             "height": round(BOTTOM - y(b.clicks), 1),
             "thin": b.thin,
-            "tooltip": f"rank {rank_words(b.first, b.last)}: {_about(b.clicks)} clicks"
+            "tooltip": f"{named_ranks(range(b.first, b.last + 1))}: "
+            f"{_about(b.clicks)} {'click' if _about(b.clicks) == '1' else 'clicks'}"
             f"{' a rank' if b.last > b.first else ''}{', thin data' if b.thin else ''}",
         }
         for b in blocks

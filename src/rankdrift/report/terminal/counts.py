@@ -4,9 +4,9 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from rankdrift.core.words import share
+from rankdrift.core.words import many, share
 from rankdrift.counts.counts import Counts
-from rankdrift.counts.funnel import INPUT, NOTES, USED, Funnel
+from rankdrift.counts.funnel import INPUT, USED, Funnel
 from rankdrift.report.terminal.tables import empty_table, facts_table, heading, indent, line
 
 
@@ -37,7 +37,7 @@ def funnel_table(funnel: Funnel) -> Padding:
 
 
 def _notes(funnel: Funnel) -> list[Padding]:
-    return [indent(line(f"{rows:,} {NOTES[name]}.")) for name, rows in funnel.notes.items() if rows]
+    return [indent(line(words)) for words in funnel.note_words()]
 
 
 def counts_table(counts: Counts) -> Padding:
@@ -57,5 +57,7 @@ def counts_table(counts: Counts) -> Padding:
         window = counts.options.get("window")
         words = f"of {window.removesuffix('d')} days each, from {span}" if window else span
         rows.append(("windows" if window else "days", f"{size['days']:,}", words))
-    rows.append(("table", f"{size['rows']:,}", f"rows, in {counts.buckets} buckets of queries"))
+    rows.append(
+        ("table", f"{size['rows']:,}", f"rows, in {many(counts.buckets, 'bucket')} of queries")
+    )
     return facts_table(rows)

@@ -2,14 +2,16 @@
 
 import numpy as np
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
+from rankdrift.core.types import Floats
 from rankdrift.core.words import segment_words
 from rankdrift.diagnosis.agreement import percent_above
 from rankdrift.diagnosis.checks.segments import segment_difference_words
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.summary import gap_words
-from rankdrift.report.terminal.tables import empty_table, heading, line
+from rankdrift.report.terminal.tables import FirstThatFits, empty_table, heading, line
 
 SHOWN = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000)
 ERRORS = {
@@ -22,6 +24,7 @@ ERRORS = {
 """What intervals rest on, in words."""
 ALL_SHOWN = 20  # ranks of a curve that are all in the table
 WIDTH, NARROWER = 16, 8  # of the bars, alone and with another column
+SMALLEST, LARGEST = 0.001, 1000  # propensities that are told in digits
 
 
 def curve_report(
@@ -42,7 +45,9 @@ def curve_report(
     blocks: list[RenderableType] = [
         heading(f"Propensities, relative to rank {found.reference}"),
         _table(found, level, simultaneous, plain),
-        line(f"{_method(found)}; intervals{whole} at {level:.0%}, {ERRORS[found.errors]}", "dim"),
+        line(
+            f"{_method(found)}; intervals{whole} at {100 * level:g}%, {ERRORS[found.errors]}", "dim"
+        ),
     ]
     if plain:
         blocks += [line(text) for text in adjusted_words(found, plain)]
@@ -57,7 +62,7 @@ def curve_report(
         pooled = "Curves above lean on the pool as far as that allows."
         blocks.append(line(f"{segment_difference_words(found)} {pooled}"))
         left_out = found.difference.left_out
-        blocks += [line(f"{segment_words(s)}: {why}") for s, why in left_out.items()]
+        blocks += [line(f"No curve for {segment_words(s)}. {why}") for s, why in left_out.items()]
     blocks += [line(text) for text in gap_words(found)]
     return Group(*blocks)
 
@@ -92,27 +97,47 @@ def _percent(log: float) -> str:
 def _table(
     found: Propensities, level: float, simultaneous: bool, plain: Propensities | None = None
 ) -> RenderableType:
-    low, high = found.interval(level, simultaneous)
-    top, wide = max(float(found.values.max()), 1.0), NARROWER if plain else WIDTH
-    beside = ["plain"] if plain else []
-    rows = empty_table(["rank"], ["propensity", "low", "high", *beside, "", "pairs", "clicks", ""])
+    """With bars, unless there is no room for them."""
+    bounds = found.interval(level, simultaneous)
+    wide = NARROWER if plain else WIDTH
+    tables = [_rows(found, bounds, plain, bars) for bars in (wide, 0, 0)]
+    tables[-1].padding = (0, 1, 0, 0)
+    return FirstThatFits(*tables)
+
+
+def _rows(
+    found: Propensities, bounds: tuple[Floats, Floats], plain: Propensities | None, bars: int
+) -> Table:
+    low, high = bounds
+    top = max(float(found.values.max()), 1.0)
+    names = ["propensity", "low", "high", *(["plain"] if plain else []), *([""] if bars else [])]
+    rows = empty_table(["rank"], [*names, "pairs", "clicks", ""])
     for rank in shown_ranks(int(found.ranks[-1])):
         place = int(np.searchsorted(found.ranks, rank))
         if found.ranks[place] != rank:
             continue
-        bar = "█" * max(1, round(wide * float(found.values[place]) / top))
+        bar = "█" * max(1, round(bars * float(found.values[place]) / top))
         rows.add_row(
             str(rank),
-            f"{found.values[place]:.3f}",
-            f"{low[place]:.3f}",
-            f"{high[place]:.3f}",
+            curve_figure(found.values[place]),
+            curve_figure(low[place]),
+            curve_figure(high[place]),
             *([_at(plain, rank)] if plain else []),
-            Text(bar, style="cyan"),
+            *([Text(bar, style="cyan")] if bars else []),
             f"{found.pairs[place]:,}",
             f"{found.clicks[place]:,}",
             "" if found.supported[place] else "thin",
         )
     return rows
+
+
+def curve_figure(value: float, digits: int = 3) -> str:
+    """With as many digits as are of use; what is larger or smaller than any that is, so."""
+    if value > LARGEST:
+        return f">{LARGEST:,}"
+    if value < SMALLEST / 2:
+        return f"<{SMALLEST}"
+    return f"{value:.{digits}f}"
 
 
 def _method(found: Propensities) -> str:
@@ -133,4 +158,4 @@ def _at(curve: Propensities, rank: int) -> str:
     """The propensity of a rank; nothing if the curve has none there."""
     place = int(np.searchsorted(curve.ranks, rank))
     known = place < len(curve.ranks) and curve.ranks[place] == rank
-    return f"{curve.values[place]:.3f}" if known else ""
+    return curve_figure(curve.values[place]) if known else ""

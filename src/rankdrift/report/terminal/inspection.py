@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rankdrift.core.verdicts import Fitness
-from rankdrift.core.words import many, margin, percent, ranges, rank_words, segment_words
+from rankdrift.core.words import figure, many, margin, percent, ranges, rank_words, segment_words
 from rankdrift.counts.connection import Connection
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.rank_blocks import Block, rank_blocks, segment_sizes
@@ -89,7 +89,9 @@ def sizes_table(found: Inspection) -> Padding:
         about = "about " if name in ("searches", "queries", "docs") else ""
         span = ""
         if name == "days":
-            span = f"{sizes.get('first_day')} to {sizes.get('last_day')}"
+            span = " to ".join(
+                dict.fromkeys(str(sizes.get(end)) for end in ("first_day", "last_day"))
+            )
         elif name == "clicks":
             shown = sizes.get("rows")
             span = f"{percent(float(value) / float(shown) if shown else None)} of rows"
@@ -179,7 +181,7 @@ def ways_lines(ways: Ways) -> list[RenderableType]:
     for way in ways.tried:
         known = "no curve"
         if way.rank:
-            known = f"{way.propensity:.2f} ({way.low:.2f}–{way.high:.2f})"
+            known = f"{_figure(way.propensity)} ({_figure(way.low)}–{_figure(way.high)})"
             known = known if way.rank == deepest else f"rank {way.rank}: {known}"
         table.add_row(
             line(flags(way.options) or way.words),
@@ -198,6 +200,11 @@ def ways_lines(ways: Ways) -> list[RenderableType]:
     if deepest:
         told += f". The propensity is that of rank {deepest} beside rank 1"
     return [indent(table), indent(line(f"{told}.", "dim"))]
+
+
+def _figure(value: float | None) -> str:
+    """With two digits behind the point, more where these would be 0."""
+    return figure(value) if value is None or value < 0.1 or value > 1000 else f"{value:.2f}"
 
 
 def connection_words(linked: Connection) -> str:

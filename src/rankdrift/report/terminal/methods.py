@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from rankdrift.core.verdicts import Agreement
@@ -13,8 +14,8 @@ from rankdrift.methods.estimators import METHODS
 from rankdrift.methods.method import Method
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.summary import gap_words
-from rankdrift.report.terminal.curve import shown_ranks
-from rankdrift.report.terminal.tables import empty_table, heading, line
+from rankdrift.report.terminal.curve import curve_figure, shown_ranks
+from rankdrift.report.terminal.tables import FirstThatFits, empty_table, heading, line
 
 GAP = 3  # characters between two columns
 COLOURS = {
@@ -88,10 +89,10 @@ def _cell(curve: Propensities, rank: int, level: float) -> str:
     place = int(np.searchsorted(curve.ranks, rank))
     if place == len(curve.ranks) or curve.ranks[place] != rank:
         return ""
-    text = f"{curve.values[place]:.3f}"
+    text = curve_figure(curve.values[place])
     if rank != curve.reference and curve.errors != "none":
         low, high = (bound[place] for bound in curve.interval(level))
-        text += f" {low:.2f}–{high:.2f}"
+        text += f" {low:.2f}–{curve_figure(high, 2)}"
     return text if curve.supported[place] else f"[{text}]"
 
 
@@ -107,10 +108,16 @@ def _gaps(found: MethodComparison) -> list[Text]:
 
 
 def _distances(found: MethodComparison) -> RenderableType:
-    rows = empty_table(
-        ["first", "above second"], ["by", f"{found.level:.0%} interval", "most", "at", "verdict"]
-    )
+    """How far methods are apart; where there is little room, without what the words below tell."""
+    return FirstThatFits(_apart(found, whole=True), _apart(found, whole=False))
+
+
+def _apart(found: MethodComparison, whole: bool) -> Table:
+    names = ["by", f"{100 * found.level:g}% interval", "most", "at"]
+    rows = empty_table(["first", "above second"], [*names, "verdict"] if whole else names)
     rows.padding = (0, 1, 0, 0)  # names are long, and cut short they would say nothing
+    for column, each in zip(rows.columns, ("first", "second"), strict=False):
+        column.min_width = max(len(getattr(d, each)) for d in found.distances)
     for d in found.distances:
         known = d.low is not None and d.high is not None
         interval = f"{_off(d.low or 0)} to {_off(d.high or 0)}" if known else ""
@@ -121,7 +128,7 @@ def _distances(found: MethodComparison) -> RenderableType:
             interval,
             _off(d.max_percent),
             str(d.max_rank),
-            Text(d.verdict, style=COLOURS[d.verdict]),
+            *([Text(d.verdict, style=COLOURS[d.verdict])] if whole else []),
         )
     return rows
 
@@ -141,7 +148,7 @@ def _meanings(found: MethodComparison) -> list[Text]:
         said.setdefault((d.verdict, d.meaning), []).append(f"{d.first} and {d.second}{where}")
     return [
         Text.assemble(
-            ("\n" + "; ".join(pairs), "bold"), (f" {verdict}\n", COLOURS[verdict]), (meaning, "")
+            ("\n" + "; ".join(pairs), "bold"), (f": {verdict}\n", COLOURS[verdict]), (meaning, "")
         )
         for (verdict, meaning), pairs in said.items()
     ]

@@ -1,17 +1,34 @@
 """Replayed counts in the terminal: what came back of the curve they were drawn from."""
 
 from rich.console import Group
+from rich.table import Table
 
-from rankdrift.core.words import ranges, rank_words
-from rankdrift.report.terminal.tables import empty_table, heading, line
+from rankdrift.core.words import many, named_ranks, rank_words, verb
+from rankdrift.report.terminal.tables import FirstThatFits, empty_table, heading, line
 from rankdrift.simulate.replay import VERDICTS, Replay
 
 
 def replay_report(found: Replay) -> Group:
     """Lay out bias, error and coverage by block of ranks, and what the curve does over all."""
-    table = empty_table(
-        ["ranks"], ["bias", "±", "error", "claimed", f"{found.level:.0%} covers", "", ""]
+    narrow = _blocks(found)
+    narrow.padding = (0, 1, 0, 0)
+    words = [f"Overall the curve {VERDICTS[found.verdict]}."]
+    if found.left_out:
+        known = named_ranks(found.truth.ranks.tolist())
+        pairs = f"{many(found.left_out, 'pair')} {verb(found.left_out, 'was', 'were')}"
+        words.append(f"{pairs} left out: the truth tells of {known} only.")
+    words += [f"{n:,} of {found.replays:,} failed: {why}" for why, n in found.failed.items()]
+    return Group(
+        heading(f"{many(found.replays, 'replay')}: log p relative to rank {found.truth.reference}"),
+        FirstThatFits(_blocks(found), narrow),
+        *(line(text) for text in words),
+        line("error: root mean square; claimed: mean standard error of the estimates", "dim"),
     )
+
+
+def _blocks(found: Replay) -> Table:
+    names = ["bias", "±", "error", "claimed", f"{100 * found.level:g}% covers", "", ""]
+    table = empty_table(["ranks"], names)
     for block in found.blocks:
         table.add_row(
             rank_words(block.first, block.last),
@@ -23,15 +40,4 @@ def replay_report(found: Replay) -> Group:
             "",
             block.verdict,
         )
-    words = [f"Overall the curve {VERDICTS[found.verdict]}."]
-    if found.left_out:
-        known = ranges(found.truth.ranks.tolist())
-        pairs = "pair was" if found.left_out == 1 else "pairs were"
-        words.append(f"{found.left_out:,} {pairs} left out: the truth tells of ranks {known} only.")
-    words += [f"{many:,} of {found.replays:,} failed: {why}" for why, many in found.failed.items()]
-    return Group(
-        heading(f"{found.replays:,} replays: log p relative to rank {found.truth.reference}"),
-        table,
-        *(line(text) for text in words),
-        line("error: root mean square; claimed: mean standard error of the estimates", "dim"),
-    )
+    return table

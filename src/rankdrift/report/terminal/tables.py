@@ -4,15 +4,17 @@ Nothing here prints: a console does. Whatever comes from a log goes through `pri
 `Text`, so that neither markup nor escape sequences in it are obeyed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.box import SIMPLE_HEAD
-from rich.console import RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from rankdrift.core.words import printable
+
+_ANY_WIDTH = 10_000
 
 
 def heading(text: str) -> Text:
@@ -36,6 +38,24 @@ def bullets(texts: Iterable[str], mark: str = "-") -> Padding:
 def indent(part: RenderableType) -> Padding:
     """Two columns to the right."""
     return Padding(part, (0, 0, 0, 2))
+
+
+class FirstThatFits:
+    """Of several layouts of one table, the best first, the first that there is room for; the last
+    if there is none."""
+
+    def __init__(self, *tables: Table) -> None:
+        self.tables = tables
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
+        anything = options.update_width(_ANY_WIDTH)
+        for table in self.tables[:-1]:
+            if console.measure(table, options=anything).maximum <= options.max_width:
+                yield table
+                return
+        yield self.tables[-1]
 
 
 def facts_table(rows: Iterable[tuple[str, str, str]]) -> Padding:

@@ -19,6 +19,7 @@ from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.core.files import replacing, write_text
 from rankdrift.core.notebook import brief
 from rankdrift.core.types import Floats, Ints
+from rankdrift.core.words import many
 from rankdrift.log.sources import TRUTH
 from rankdrift.simulate.true_curves import TrueCurve
 from rankdrift.simulate.worlds import WORLDS
@@ -78,7 +79,7 @@ class LabWorld:
 
     def __repr__(self) -> str:
         rows = len(next(iter(self.columns.values()), ()))
-        return brief(self, self.name, self.sentence, f"{rows:,} results shown")
+        return brief(self, self.name, self.sentence, f"{many(rows, 'result')} shown")
 
     @property
     def harmful(self) -> bool:
@@ -230,7 +231,7 @@ class Options:
         """Raise BadOption for what cannot be drawn."""
         for name, least in (("pairs", 1), ("ranks", 2), ("days", 1), ("queries", 1), ("seed", 0)):
             if not getattr(self, name) >= least:
-                raise BadOption(f"{name} is {getattr(self, name)}, but it is at least {least}.")
+                raise BadOption(f"{name} is {getattr(self, name)}, but must be at least {least}.")
         if not 0 <= self.strength < np.inf:
             raise BadOption(
                 f"strength is {self.strength}: use 0 (harmless), 1 (as it comes) or more."
@@ -249,7 +250,8 @@ class Options:
         most = self.queries * candidates(self.ranks) * self.days
         if self.pairs > MOST_USED * most:
             raise BadOption(
-                f"{self.queries:,} queries on {self.days} days show {most:,} pairs at most, too "
+                f"{many(self.queries, 'query', 'queries')} on {many(self.days, 'day')} show "
+                f"{many(most, 'pair')} at most, too "
                 f"few for {self.pairs:,} that are clicked and move. Use fewer pairs, or "
                 f"{self.pairs / MOST_USED / most:.1f} times as many queries or days."
             )

@@ -120,10 +120,12 @@ class DuckdbEngine:
             name if schema == "main" else f"{schema}.{name}": (schema, name)
             for schema, name in names
         }
+        if not labels:
+            raise BadLog(f"{source.path!r} has no table. Give another file.")
         wanted = source.name or (next(iter(labels)) if len(labels) == 1 else None)
         if wanted not in labels:
             hint = did_you_mean(wanted, labels) if wanted else ""
-            what = f"has no table {wanted!r}" if wanted else f"has {len(labels)} tables"
+            what = f"has no table {wanted!r}" if wanted else f"has {len(labels):,} tables"
             raise BadLog(
                 f"{source.path!r} {what}.{hint} Name one with --table: {', '.join(labels)}."
             )

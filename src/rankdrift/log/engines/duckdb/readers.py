@@ -87,7 +87,9 @@ def reading(source: Source) -> Iterator[None]:
             if away:
                 raise BadLog(_AWAY.format(path=away)) from None
         if isinstance(source, Files):
-            what = repr(source.paths[0]) if len(source.paths) == 1 else f"{len(source.paths)} files"
+            what = (
+                repr(source.paths[0]) if len(source.paths) == 1 else f"{len(source.paths):,} files"
+            )
             raise BadLog(
                 f"Cannot read {what} as {source.format}: {first_line(error)} "
                 "The file may be damaged, cut short or of another format (--format)."

@@ -1,0 +1,66 @@
+"""What a message says to type can be typed, whatever columns and files are called."""
+
+import re
+import shlex
+
+import pytest
+
+from rankdrift.cli.options import _is_result
+from rankdrift.diagnosis.ways import flags
+
+NAMES = ("my query", "doc", "the 'rank'", "click", "day", "search")
+PLAIN = ("query", "doc", "rank", "click", "day", "search")
+QUERY = ("--query", "my query", "--rank", "the 'rank'")
+
+
+def write(path, rows, names=NAMES):
+    head = ",".join(f'"{name}"' for name in names)
+    path.write_text("\n".join([head, *(",".join(map(str, row)) for row in rows)]) + "\n")
+    return path
+
+
+def rows(*ranks, page=()):
+    return [
+        (f"q{q}", f"d{q}", rank, int(rank == 1), "2024-01-01", 10 * q + place, *page)
+        for q in range(5)
+        for place, rank in enumerate(ranks)
+    ]
+
+
+def typed(message, flag):
+    """The words after a flag, as a shell reads them."""
+    words = shlex.split(re.search(rf"{flag} .*?(?=\.$|\.\s|; |, so )", message, re.M)[0])
+    return words[:2]
+
+
+@pytest.mark.parametrize("zeros", [1, 5])
+def test_rank_zero_is_left_out_as_told(rankdrift, tmp_path, zeros):
+    odd = [("x", "y", 0, 0, "2024-01-01", 900 + n) for n in range(zeros)]
+    log = write(tmp_path / "log.csv", rows(1, 2) + odd)
+    refused = rankdrift("inspect", log, *QUERY)
+    assert refused.code == 2
+    assert (f"{zeros} of {10 + zeros} rows ha{'s' if zeros == 1 else 've'} rank 0") in refused.err
+    flag, condition = typed(refused.err, "--where")
+    assert "rank 0" not in rankdrift("inspect", log, *QUERY, flag, condition).err
+
+
+def test_a_plain_name_needs_no_quotes_of_its_own(rankdrift, tmp_path):
+    log = write(
+        tmp_path / "log.csv", rows(0, 1), ("query", "doc", "rank", "click", "day", "search")
+    )
+    assert '--where "rank > 0".' in rankdrift("inspect", log).err
+
+
+def test_ways_are_typed_with_quotes_where_needed():
+    told = flags({"query": ["my query", "b"], "day": "", "window": "7d", "same": None})
+    assert shlex.split(told) == ["--query", "my query,b", "--day", "", "--window", "7d"]
+
+
+def test_a_result_that_was_given_for_a_log(rankdrift, tmp_path):
+    log = write(
+        tmp_path / "log.csv", rows(1, 2), ("query", "doc", "rank", "click", "day", "search")
+    )
+    counts = tmp_path / "my counts.parquet"
+    assert rankdrift("harvest", log, "-o", counts).code == 0
+    command = re.search(r"try `(.*)`", _is_result(str(counts)))[1]
+    assert shlex.split(command) == ["rankdrift", "estimate", str(counts)]
