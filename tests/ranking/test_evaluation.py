@@ -164,8 +164,8 @@ def test_less_is_better_for_the_mean_rank(test_rows, scores):
 def test_models_are_scored_from_a_log_and_warnings_given():
     p = curve(power(12))
     table = frame(searches=400)
-    biased = train(matrix(table), trees=10, threads=1, name="biased")
-    fair = train(matrix(table), propensities=p, trees=10, threads=1, name="fair")
+    biased = train(matrix(table), trees=10, fixed=True, threads=1, name="biased")
+    fair = train(matrix(table), propensities=p, trees=10, fixed=True, threads=1, name="fair")
     test = frame(seed=3, searches=300, prefix="other")
     log = read_log(test)
     found = evaluate([biased, fair], log, ranks=RANKS, bootstrap=50)
@@ -215,7 +215,7 @@ def test_samples_in_which_the_baseline_has_nothing_right_are_left_out():
 
 def test_ranks_of_a_log_without_clicks_are_stated_gaps_too():
     table = frame(searches=60)
-    made = train(matrix(table), trees=1, threads=1)
+    made = train(matrix(table), trees=1, fixed=True, threads=1)
     still = table[(table["rank"] != 2) | (table.click == 0)]
     for ranks, gaps in (((2,), ["none of"]), ((1, 2), [None, "none of"])):
         found = evaluate(made, read_log(still), ranks=ranks, bootstrap=20)
@@ -230,7 +230,7 @@ def test_bad_requests_are_explained(test_rows, scores):
     silent = test_rows.take(~test_rows.click)
     with pytest.raises(BadLog, match="was clicked"):
         evaluate({"m": np.zeros(len(silent))}, silent)
-    made = train(test_rows, trees=1, threads=1)
+    made = train(test_rows, trees=1, fixed=True, threads=1)
     other = matrix(frame(), ("f_1", "f_2"))
     with pytest.raises(BadOption, match="not here: f_3"):
         evaluate(made, other)
