@@ -55,7 +55,7 @@ def test_a_setting_is_worth_the_dcg_of_clicks_it_did_not_see(rows):
     backend = OneFeature()
     found, told = chosen(rows, backend)
     assert found.capacity == SMALL and found.weighted and found.tried[0].behind == 0
-    gain = weigh(rows, P, clip=choosing.MOST_WEIGHT).gain
+    gain = weigh(rows, P).gain
     ideal = ideal_dcg(gain, rows.search, rows.n_searches).mean()
     for tried, sign in zip(found.tried, (1, -1), strict=True):
         dcg = measures(rows, sign * rows.x[:, 0].astype(float), gain)["weighted DCG"].value
@@ -126,8 +126,8 @@ def test_train_chooses_says_so_and_uses_it(rows, monkeypatch):
     monkeypatch.setattr(choosing, "TREES", 3)
     told = []
     made = train(rows, propensities=P, leaves=6, min_rows=30, trees=5, threads=1, say=told.append)
-    assert len(made.choice["tried"]) == 3  # with norm and without, and clipped with it
-    assert any("Choosing among 3 settings" in t for t in told)
+    assert len(made.choice["tried"]) == 4  # without norm and with it, which is also tried with two clips
+    assert any("Choosing among 4 settings" in t for t in told)
     for name in ("leaves", "min_rows", "norm", "clip"):
         assert made.options[name] == made.choice[name]
     again = train(
@@ -149,7 +149,7 @@ def test_xgboost_and_segments_choose_too(monkeypatch):
     p = curve(power(12), segment_columns=("segment",), by_segment=by)
     made = train(rows, propensities=p, backend="xgboost", trees=2, leaves=8, threads=1)
     assert {(t["norm"], t["clip"]) for t in made.choice["tried"]} == {
-        (True, None), (True, 3.0), (False, None),
+        (True, None), (True, 10.0), (True, 3.0), (False, None),
     }  # fmt: skip
     assert {t["min_rows"] for t in made.choice["tried"]} == {0}
     with pytest.raises(BadOption, match="no propensities"):

@@ -21,8 +21,6 @@ from rankdrift.ranking.measures import new_ranks
 
 # Of what is tried: fewer than in the end, as trees that are too large show early.
 TREES = 40
-# Held-out clicks weigh at most this, or a few deep ones would decide.
-MOST_WEIGHT = 10.0
 # Fewer of either, and held-out queries tell settings apart by luck alone.
 FEWEST_QUERIES, FEWEST_CLICKS = 100, 500
 # More than this teach nothing new about settings; whole queries are left out, by lot.
@@ -55,8 +53,8 @@ SMALL = Capacity(8, 1000, norm=True, clip=None)
 """What few queries get, unasked."""
 GRID = (
     SMALL,
+    Capacity(8, 1000, norm=True, clip=10.0),
     Capacity(8, 1000, norm=True, clip=3.0),
-    Capacity(8, 200, norm=True, clip=None),
     Capacity(4, 200, norm=True, clip=None),
     Capacity(31, 1000, norm=False, clip=None),
     Capacity(31, 1000, norm=True, clip=None),
@@ -186,8 +184,8 @@ def choose(
         "itself. --fixed does without."
     )
     few = replace(settings, trees=trees, early_stopping=None)
-    worth = replace(weighting, clip=MOST_WEIGHT if weighting.propensities else None)
-    gain = worth.weigh(part)[1].gain
+    # Whatever is learnt with, the judge has no clip: it would favour rankers that have it too.
+    gain = replace(weighting, clip=None).weigh(part)[1].gain
     fold = np.random.default_rng(settings.seed).permutation(part.n_queries) % FOLDS
     found = np.stack(
         [
