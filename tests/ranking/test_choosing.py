@@ -126,7 +126,9 @@ def test_train_chooses_says_so_and_uses_it(rows, monkeypatch):
     monkeypatch.setattr(choosing, "TREES", 3)
     told = []
     made = train(rows, propensities=P, leaves=6, min_rows=30, trees=5, threads=1, say=told.append)
-    assert len(made.choice["tried"]) == 4  # without norm and with it, which is also tried with two clips
+    assert (
+        len(made.choice["tried"]) == 4
+    )  # without norm and with it, which is also tried with two clips
     assert any("Choosing among 4 settings" in t for t in told)
     for name in ("leaves", "min_rows", "norm", "clip"):
         assert made.options[name] == made.choice[name]

@@ -49,7 +49,7 @@ def comparison_chart(c: Comparison) -> alt.LayerChart:
             y=alt.Y("improvement:Q", title="improvement of AUC", axis=axis), tooltip=tooltip
         ),
     ]
-    samples = f"{c.bootstrap:,} samples of {c.queries:,} queries"
+    samples = c.spread
     return layered_chart(
         rows,
         layers,

@@ -85,12 +85,10 @@ def comparison_report(c: Comparison) -> Group:
         table.add_row(measure.name, "", *values, *improvements)
     verdicts = [Text(printable(verdict)) for verdict in c.verdicts]
     gaps = [Text(printable(f"Rank {at.rank}: {at.gap}.")) for at in c.at_rank if at.gap]
-    spread = (
-        f"improvement ± standard deviation over {c.bootstrap:,} samples of {c.queries:,} queries; "
-        "* p < 0.05"
-    )
+    spread = f"improvement ± standard deviation over {c.spread}; * p < 0.05"
     foot = Text(f"AUC among results shown at one rank; {spread if c.pairs else '0.5 is chance'}")
-    return Group(table, Text(), *gaps, foot, *verdicts)
+    why = [Text(c.judge)] if c.pairs else []
+    return Group(table, Text(), *gaps, foot, *verdicts, *why)
 
 
 def _marked(found: Improvement | None) -> str:
