@@ -23,7 +23,7 @@ from rankdrift.ranking.measures import new_ranks
 TREES = 40
 # Fewer of either, and held-out queries tell settings apart by luck alone.
 FEWEST_QUERIES, FEWEST_CLICKS = 100, 500
-# More than this teach nothing new about settings; whole queries are left out, by lot.
+# To choose by, so that it does not take hours; beyond, whole queries are left out, by lot.
 MOST_ROWS = 1_000_000
 # Of queries. Halves would make small trees look better than they are with all of them.
 FOLDS = 3
