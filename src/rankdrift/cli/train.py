@@ -114,8 +114,8 @@ def train(
     """Train a ranker on clicks that are worth 1 / propensity each.
 
     LambdaMART on the results shown in LOG. Without --propensities every click is worth the same,
-    which gives the biased model to compare with. Leaves, rows a leaf, norm and clip are chosen by
-    the clicks of queries held out, but for those that you give.
+    which gives the biased model to compare with. Leaves, rows a leaf, norm and clip that are not
+    given are chosen by queries held out.
 
     \b
         rankdrift train 'train/*.parquet' -o biased.txt

@@ -19,7 +19,6 @@ from rankdrift.ranking.choosing import candidates, choose
 from rankdrift.ranking.gains import (
     Beyond,
     Gains,
-    Lists,
     Weighting,
     as_propensities,
     fingerprint,
@@ -161,6 +160,7 @@ def train(
     # Results with equal scores keep the order of the rows: the order in which they were shown
     # would let the ranks back in.
     rows = kept.shuffled(seed)
+    _say_time(say, rows, trees)
     library = BACKENDS.get(backend)
     choice = choose(
         rows,
@@ -186,7 +186,6 @@ def train(
     judged = weighting.weigh(apart.shuffled(seed))[0] if apart else None
     curve = weighting.propensities
     _say_clicks(say, kept, gains, weighted=curve is not None)
-    _say_time(say, learnt, trees)
     grown = library.grow(learnt, judged, settings, each)
     return Ranker(
         name=name or ("biased" if curve is None else "unbiased"),
@@ -316,13 +315,14 @@ def _say_clicks(
         )
 
 
-def _say_time(say: Callable[[str], None], lists: Lists, trees: int) -> None:
+def _say_time(say: Callable[[str], None], matrix: Matrix, trees: int) -> None:
     """Each tree compares every result of a search with every other."""
-    pairs = float((lists.sizes.astype(float) ** 2).sum()) / 2
+    sizes = np.diff(matrix.starts)
+    pairs = float((sizes.astype(float) ** 2).sum()) / 2
     minutes = trees * pairs / PAIRS_A_SECOND / 60
     if minutes >= 1:
         say(
-            f"Searches of up to {lists.sizes.max():,} results have {pairs:,.0f} pairs to compare, "
+            f"Searches of up to {sizes.max():,} results have {pairs:,.0f} pairs to compare, "
             f"for each of {trees} trees: about {minutes:,.0f} minutes of one processor. Leaving "
             "deep ranks out (--max-rank) makes that less."
         )
