@@ -52,12 +52,11 @@ class Sums:
             above = (weight * (self.by_place.above @ drawn)).sum(axis=0)
             if self.by_place.below is not None:
                 below = (weight * (self.by_place.below @ drawn)).sum(axis=0)
-        found = np.where(below > 0, above / np.where(below > 0, below, 1.0), np.nan)
-        return np.asarray(found, dtype=np.float64)
+        return np.where(below > 0, above / np.where(below > 0, below, 1.0), np.nan)
 
     def influence(self) -> Floats:
         """(Q,): how much the measure moves with each query, to first order."""
-        return (self.above - self.value * self.below) / self.below.sum()
+        return (self.above - self.value * self.below) / float(self.below.sum())
 
 
 def new_ranks(matrix: Matrix, score: Floats, seed: int = 0) -> Ints:
