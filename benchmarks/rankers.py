@@ -58,7 +58,7 @@ def judged(size: int, seeds: tuple[int, ...], threads: int | None) -> dict[str, 
         f"Rankers learnt from {size:,} searches",
         ("model", "true NDCG", "ours above", "±"),
         (
-            (model, float(np.mean(v)), float((ours - v).mean()), half_width(ours - v))
+            (model, *(f"{n:.4f}" for n in (np.mean(v), (ours - v).mean(), half_width(ours - v))))
             for model, v in found.items()
         ),
         f"{len(seeds)} seeds; ± is half of a 95% interval of the difference over seeds.",
