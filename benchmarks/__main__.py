@@ -18,6 +18,7 @@ from benchmarks import (
     market,
     max_shown,
     memory,
+    rankers,
     rivals,
     spark,
 )
@@ -34,8 +35,9 @@ BENCHMARKS = {
     "coverage": coverage.run,
     "rivals": rivals.run,
     "market": market.run,
+    "rankers": rankers.run,
 }
-LONG = ("coverage", "market")  # only when asked for by name
+LONG = ("coverage", "market", "rankers")  # only when asked for by name
 
 
 def main() -> None:

@@ -67,7 +67,7 @@ def run_pipeline(
     curve
         The shape of the propensities, as `estimate` takes it.
     clip
-        The largest weight of a click; None for no limit.
+        The largest weight of a click; None: chosen, as `train` does.
     trees
         Of each ranker.
     """

@@ -49,6 +49,20 @@ def test_train(rankdrift, folder, tmp_path):
     assert (tmp_path / "m.txt").read_text().startswith("tree")
 
 
+def test_what_was_chosen_is_said_and_fixed_chooses_nothing(rankdrift, tmp_path, monkeypatch):
+    from rankdrift.ranking import choosing
+
+    monkeypatch.setattr(choosing, "TREES", 2)
+    frame(searches=900, queries=200).to_parquet(tmp_path / "log.parquet")
+    words = ["train", tmp_path / "log.parquet", "--trees", 2, "--threads", 1, "-o"]
+    done = rankdrift(*words, tmp_path / "a.txt", "--leaves", 6, "--min-rows", 30)
+    assert done.code == 0 and "Choosing among 2 settings" in done.err
+    assert "6 leaves, 30 rows a leaf, norm" in done.out and "of the ideal DCG" in done.out
+    fixed = rankdrift(*words, tmp_path / "b.txt", "--fixed", "--no-norm", "--json").json
+    assert fixed["choice"]["tried"] == [] and fixed["choice"]["reason"] == "as given"
+    assert (fixed["options"]["leaves"], fixed["options"]["min_rows"]) == (31, 20)
+
+
 def test_validation_may_be_another_log(rankdrift, folder, tmp_path):
     done = rankdrift(
         "train", folder / "train.parquet", "--validation", folder / "test.parquet", "--trees", 3,

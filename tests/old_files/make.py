@@ -188,6 +188,7 @@ def make_rankers(log):
     columns = {"features": ["f_1", "f_2", "f_word"], "relevance": "relevance"}
     matrix = read_matrix(read_log(log, **OPTIONS), **columns)
     few = {"trees": 3, "leaves": 4, "threads": 1, "propensities": FILES / "by_segment.json"}
+    few["fixed"] = True
     train(matrix, **few, clip=4).save(FILES / "lightgbm.txt")
     train(matrix, **few, backend="xgboost", beyond="clip", validation=0.3, seed=1).save(
         FILES / "xgboost.json"

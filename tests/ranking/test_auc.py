@@ -31,6 +31,23 @@ def test_many_samples_at_once_are_the_same_as_one_by_one():
     assert sort(score, click).auc(drawn) == pytest.approx(expected, abs=ROUNDING)
 
 
+def test_influence_is_delongs_variance():
+    """Written out from his definition, pair by pair, with ties."""
+    rng = np.random.default_rng(4)
+    score, click = rng.integers(0, 15, 120) / 2, rng.random(120) < 0.3
+    ours = sort(score, click)
+    x, y = score[click][:, None], score[~click][None]
+    wins = (x > y) + 0.5 * (x == y)
+    per_click, per_other = wins.mean(axis=1), wins.mean(axis=0)
+    expected = per_click.var() / len(per_click) + per_other.var() / len(per_other)
+    moved = ours.influence(np.arange(120), 120)
+    assert (moved**2).sum() == pytest.approx(expected, rel=ROUNDING)
+    assert moved.sum() == pytest.approx(0, abs=ROUNDING)
+    # Units of several rows add theirs up.
+    unit = rng.integers(0, 30, 120)
+    assert ours.influence(unit, 30) == pytest.approx(np.bincount(unit, moved, 30))
+
+
 def test_counts_too_large_for_small_integers_do_not_overflow():
     rng = np.random.default_rng(2)
     score, click = rng.normal(size=100), rng.random(100) < 0.4

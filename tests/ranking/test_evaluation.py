@@ -17,6 +17,8 @@ from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.measures import measures, new_ranks
 
 ROUNDING = 1e-12
+# Of a deviation of some 1,500 samples, 2% are noise; the rest is what the first order leaves out.
+FIRST_ORDER = 0.15
 RANKS = (1, 2, 4, 8)
 
 
@@ -96,7 +98,8 @@ def test_no_difference_is_said_only_where_one_worth_having_is_excluded():
     ]
     assert judged(0.001, 0.005, 0.8).verdicts == [
         "Cannot tell whether new or old is better (95%: between -0.9 and +1.1% in AUC at fixed "
-        "ranks). More queries to judge by would tell."
+        "ranks): a difference of 1.4% would be seen here four times out of five. More queries to "
+        "judge by would show smaller ones."
     ]
 
 
@@ -106,6 +109,73 @@ def test_the_true_order_decides_where_it_is_known():
     assert judged(0.001, 0.02, 0.9, (true,)).verdicts == [
         "new is better than old (+2.0 ± 0.3% in NDCG by true relevance, p = 0.002)."
     ]
+
+
+def test_propensities_with_errors_decide_and_say_why():
+    pair = "new", "old"
+    clicks = Measure("weighted DCG", {}, {pair: Improvement(0.02, 0.003, 0.002, 300)})
+    plain = judged(0.001, 0.02, 0.9, (clicks,))
+    assert "AUC at fixed ranks" in plain.verdicts[0] and "needs no propensities" in plain.judge
+    known = replace(plain, propensities="abc")
+    assert "AUC at fixed ranks" in known.verdicts[0] and "without errors" in known.judge
+    found = replace(known, with_curve_errors=True)
+    assert found.verdicts == [
+        "new is better than old (+2.0 ± 0.3% in DCG weighted by 1 / propensity, p = 0.002)."
+    ]
+    assert "order within a search" in found.judge and found.to_dict()["judge"] == found.judge
+    against = replace(found, overall={pair: Improvement(-0.02, 0.003, 0.002, 300)})
+    assert "says the contrary (-2.0 ± 0.3%)" in against.verdicts[0]
+    true = Measure("true NDCG", {}, {pair: Improvement(0.02, 0.003, 0.002, 300)})
+    assert "true relevance" in replace(found, measures=(clicks, true)).judge
+
+
+def test_deviations_without_samples_are_those_of_many(test_rows, scores):
+    """DeLong's, with queries as units; true measures and weighted ones to first order too."""
+    p = replace(curve(power(12)), deviations=0.2 * np.log(np.arange(1.0, 13))[:, None])
+    one, many = (
+        evaluate(scores, test_rows, ranks=RANKS, bootstrap=b, propensities=p) for b in (0, 1500)
+    )
+    assert "by DeLong's way" in one.spread and "1,500 samples of 1" in many.spread
+
+    def told(found):
+        return [
+            i[pair]
+            for pair in found.pairs
+            for i in (found.overall, *(m.improvements for m in (*found.at_rank, *found.measures)))
+        ]
+
+    for quick, drawn in zip(told(one), told(many), strict=True):
+        assert quick.sd == pytest.approx(drawn.sd, rel=FIRST_ORDER)
+        assert quick.mean == pytest.approx(drawn.mean, abs=FIRST_ORDER * drawn.sd + 0.02)
+        assert quick.is_more_than_luck == drawn.is_more_than_luck or 0.01 < quick.p_value < 0.2
+
+
+def test_errors_of_the_curve_are_in_the_deviation_of_weighted_measures(test_rows, scores):
+    """Log p wrong by a normal number times log rank moves a ratio of DCGs by its derivative: most
+    for a model that orders results as they were shown."""
+    scores = {"half": scores["half"], "shown": -test_rows.rank.astype(float)}
+    sure = curve(power(12))
+    wide = replace(sure, deviations=0.3 * np.log(np.arange(1.0, 13))[:, None])
+
+    def dcg(p, bootstrap=3000):
+        found = evaluate(scores, test_rows, propensities=p, bootstrap=bootstrap, baseline="half")
+        assert found.with_curve_errors == bool(p.deviations.any())
+        (whole,) = (m for m in found.measures if m.name == "weighted DCG")
+        return whole
+
+    values = [dcg(curve(power(12, 0.7 + d)), 2).value for d in (-0.03, 0.03)]
+    ratio = [v["shown"] / v["half"] for v in values]
+    slope = (ratio[1] - ratio[0]) / 0.06
+    alone, both = (dcg(p).improvements["shown", "half"].sd for p in (sure, wide))
+    assert abs(0.3 * slope) > 0.3 * alone  # or the test would not notice
+    assert both == pytest.approx(np.hypot(alone, 0.3 * slope), rel=FIRST_ORDER)
+    assert dcg(wide).value == dcg(sure).value
+    clipped = evaluate(scores, test_rows, propensities=wide, clip=1, bootstrap=50, seed=1)
+    unsure = evaluate(scores, test_rows, propensities=sure, clip=1, bootstrap=50, seed=1)
+    # Every weight is clipped to 1 by all curves that fall, which nearly all of these do.
+    assert clipped.measures[0].improvements["shown", "half"].sd == pytest.approx(
+        unsure.measures[0].improvements["shown", "half"].sd, rel=0.05
+    )
 
 
 def test_p_values_are_fair_when_there_is_no_difference():
@@ -164,8 +234,8 @@ def test_less_is_better_for_the_mean_rank(test_rows, scores):
 def test_models_are_scored_from_a_log_and_warnings_given():
     p = curve(power(12))
     table = frame(searches=400)
-    biased = train(matrix(table), trees=10, threads=1, name="biased")
-    fair = train(matrix(table), propensities=p, trees=10, threads=1, name="fair")
+    biased = train(matrix(table), trees=10, fixed=True, threads=1, name="biased")
+    fair = train(matrix(table), propensities=p, trees=10, fixed=True, threads=1, name="fair")
     test = frame(seed=3, searches=300, prefix="other")
     log = read_log(test)
     found = evaluate([biased, fair], log, ranks=RANKS, bootstrap=50)
@@ -215,7 +285,7 @@ def test_samples_in_which_the_baseline_has_nothing_right_are_left_out():
 
 def test_ranks_of_a_log_without_clicks_are_stated_gaps_too():
     table = frame(searches=60)
-    made = train(matrix(table), trees=1, threads=1)
+    made = train(matrix(table), trees=1, fixed=True, threads=1)
     still = table[(table["rank"] != 2) | (table.click == 0)]
     for ranks, gaps in (((2,), ["none of"]), ((1, 2), [None, "none of"])):
         found = evaluate(made, read_log(still), ranks=ranks, bootstrap=20)
@@ -230,7 +300,7 @@ def test_bad_requests_are_explained(test_rows, scores):
     silent = test_rows.take(~test_rows.click)
     with pytest.raises(BadLog, match="was clicked"):
         evaluate({"m": np.zeros(len(silent))}, silent)
-    made = train(test_rows, trees=1, threads=1)
+    made = train(test_rows, trees=1, fixed=True, threads=1)
     other = matrix(frame(), ("f_1", "f_2"))
     with pytest.raises(BadOption, match="not here: f_3"):
         evaluate(made, other)

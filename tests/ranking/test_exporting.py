@@ -40,7 +40,7 @@ def test_lightgbm_files_train_the_same_model(rows, tmp_path, monkeypatch):
     )  # fmt: skip
     own = {"verbosity": -1, "deterministic": True, "force_row_wise": True, "num_threads": 1}
     elsewhere = lightgbm.train(conf | own | {"seed": 0}, data, 10).predict(rows.x)
-    here = train(rows, propensities=P, trees=10, threads=1).predict(rows)
+    here = train(rows, propensities=P, trees=10, fixed=True, threads=1).predict(rows)
     assert elsewhere == pytest.approx(here, abs=LAST_DIGIT)
 
 
@@ -55,7 +55,9 @@ def test_xgboost_files_train_the_same_model(tmp_path):
             "min_child_weight": 1e-3, "base_score": 0, "seed": 0, "nthread": 1}  # fmt: skip
     booster = xgboost.train(told["params"] | ours, data, 10)
     elsewhere = booster.predict(xgboost.DMatrix(rows.x))
-    here = train(rows, propensities=P, trees=10, threads=1, backend="xgboost").predict(rows)
+    here = train(rows, propensities=P, trees=10, fixed=True, threads=1, backend="xgboost").predict(
+        rows
+    )
     assert elsewhere == pytest.approx(here, abs=LAST_DIGIT)
 
 

@@ -4,11 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.clicklogs import curve
+from support.clicklogs import curve, frame, matrix, power
 from support.curve_example import hand
 
 from rankdrift.core.errors import BadOption, NotIdentified
-from rankdrift.ranking.gains import Weighting, fingerprint, gain_table, labels, weigh
+from rankdrift.ranking.gains import (
+    Weighting,
+    fingerprint,
+    gain_table,
+    labels,
+    other_curves,
+    weigh,
+)
 from rankdrift.ranking.matrix import Matrix
 
 
@@ -143,3 +150,27 @@ def test_a_fingerprint_is_of_weights_alone():
     assert fingerprint(moved) != fingerprint(p)
     both = [replace(p, segment_columns=("d",), by_segment={(name,): p}) for name in ("web", "app")]
     assert fingerprint(both[0]) != fingerprint(both[1])
+
+
+def test_other_curves_are_drawn_by_segment_and_keep_the_rows_in_place():
+    table = frame()
+    rows = matrix(table, segment=table.platform)
+    steep = np.log(np.arange(1.0, 13))[:, None]
+    by = {("web",): replace(curve(power(12, 0.3)), deviations=0.1 * steep),
+          ("mobile",): curve(power(12, 1.1))}  # fmt: skip
+    p = curve(power(12), segment_columns=("segment",), by_segment=by)
+    found = other_curves(rows, p)
+    drawn = found.draw(4000, np.random.default_rng(0))
+    assert drawn.shape == (24, 4000)
+    # Where the curve is sure, the weight is that of `weigh` in every draw; elsewhere around it.
+    of_row = np.zeros((len(rows), 4000))
+    of_row[found.rows] = drawn[found.place]
+    gain, web = weigh(rows, p).gain, (table.platform == "web").to_numpy()
+    assert of_row[~web] == pytest.approx(np.repeat(gain[~web, None], 4000, axis=1))
+    deep = np.flatnonzero(web & rows.click & (rows.rank == 8))[0]
+    spread = np.log(of_row[deep] / gain[deep])
+    # 4,000 normal numbers: their deviation is known to 1.1%, their mean to 1.6% of it.
+    assert spread.std() == pytest.approx(0.1 * np.log(8), rel=0.05)
+    assert abs(spread.mean()) < 0.08 * spread.std()
+    assert other_curves(rows, p, clip=1.5).draw(9, np.random.default_rng(0)).max() == 1.5
+    assert other_curves(matrix(table), curve(power(12))) is None

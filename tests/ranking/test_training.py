@@ -67,7 +67,7 @@ def test_first_leaves_are_those_of_brute_force_delta_dcg(backend, given):
     small = {"lightgbm": {"min_sum_hessian_in_leaf": 0}, "xgboost": {"min_child_weight": 0}}
     found = train(
         uneven(), propensities=p, trees=1, learning_rate=0.1, min_rows=1, backend=backend,
-        clip=clip, params=small[backend], threads=1, seed=SEED,
+        fixed=True, clip=clip, params=small[backend], threads=1, seed=SEED,
     )  # fmt: skip
     scores = found.predict(rows)
     leaves = np.unique(scores)
@@ -91,7 +91,7 @@ def test_norm_damps_searches_that_pull_much(backend):
     small = {"lightgbm": {"min_sum_hessian_in_leaf": 0}, "xgboost": {"min_child_weight": 0}}
     found = train(
         uneven(), propensities=curve(power(45)), trees=1, min_rows=1, backend=backend, norm=True,
-        params=small[backend], threads=1, seed=SEED,
+        fixed=True, params=small[backend], threads=1, seed=SEED,
     )  # fmt: skip
     assert found.options["norm"]
     scores = found.predict(rows)
@@ -138,7 +138,7 @@ def test_500_ranks_in_three_segments_are_so_many_gains():
         (name,): curve(power(500, slope)) for name, slope in slopes.items()})  # fmt: skip
     weighed = weigh(rows, p)
     assert len(weighed.table) > 1400
-    found = train(rows, propensities=p, trees=2, threads=1)
+    found = train(rows, propensities=p, trees=2, fixed=True, threads=1)
     assert found.gains["different"] == len(weighed.table) - 1
     assert np.ptp(found.predict(rows)) > 0
 
@@ -193,7 +193,7 @@ def test_propensities_remove_what_ranks_did(tmp_path):
     p = power(12, 1.0)
     table = frame(seed=4, searches=3000, presort=3.0, p=p)
     rows, test = matrix(table), matrix(frame(seed=5, searches=1000, p=p))
-    biased, fair = (train(rows, propensities=q, threads=1) for q in (None, curve(p)))
+    biased, fair = (train(rows, propensities=q, threads=1, fixed=True) for q in (None, curve(p)))
     share = [model.importance["f_3"] for model in (biased, fair)]
     ndcg = [measures(test, m.predict(test), None)["true NDCG"].value for m in (biased, fair)]
     assert share[0] > 2 * share[1] and ndcg[1] > ndcg[0] + 0.01
@@ -203,7 +203,9 @@ def test_propensities_remove_what_ranks_did(tmp_path):
 def test_saved_models_load_here_and_in_their_library(backend, tmp_path):
     table = frame().rename(columns={"f_2": 'f "two": [x]'})
     rows = matrix(table, ("f_1", 'f "two": [x]', "f_word"))
-    made = train(rows, propensities=curve(power(12)), trees=7, backend=backend, seed=5, threads=1)
+    made = train(
+        rows, propensities=curve(power(12)), trees=7, fixed=True, backend=backend, seed=5, threads=1
+    )
     path = tmp_path / "model.txt"
     made.save(path)
     again = Ranker.load(path)
@@ -244,7 +246,7 @@ def test_a_model_that_cannot_be_written_leaves_the_old_one_with_its_record(tmp_p
 
 def test_the_same_seed_gives_the_same_model():
     rows = matrix(frame())
-    one, two = (train(rows, trees=5, threads=1).text for _ in range(2))
+    one, two = (train(rows, trees=5, fixed=True, threads=1).text for _ in range(2))
     assert one == two
 
 
@@ -252,7 +254,7 @@ def test_the_same_seed_gives_the_same_model():
 def test_early_stopping_follows_the_weighted_dcg_of_the_validation_set(backend):
     rows, apart = matrix(frame(searches=400)), matrix(frame(seed=9, searches=300, prefix="v"))
     p = curve(power(12))
-    found = train(rows, propensities=p, validation=apart, early_stopping=5, trees=60,
+    found = train(rows, propensities=p, validation=apart, early_stopping=5, trees=60, fixed=True,
                   learning_rate=0.3, backend=backend, threads=1)  # fmt: skip
     best = int(np.argmax(found.history)) + 1
     assert found.trees == best < 60 and len(found.history) == best + 5
@@ -272,7 +274,7 @@ def test_ties_do_not_fall_as_results_were_shown():
         matrix(table, ("f_1",)),
         matrix(table.assign(query="v" + table["query"]), ("f_1",)),
     )
-    found = train(rows, validation=apart, trees=1, threads=1)
+    found = train(rows, validation=apart, trees=1, fixed=True, threads=1)
     judged = apart.only_clicked()
     shown = np.where(judged.click, 1 / np.log2(judged.rank + 1), 0).sum()
     chance = judged.n_clicks * (1 / np.log2(np.arange(2, 12))).mean()
@@ -282,22 +284,25 @@ def test_ties_do_not_fall_as_results_were_shown():
 
 def test_validation_by_share_and_shared_queries_are_told():
     rows, told, trees = matrix(frame()), [], []
-    found = train(rows, validation=0.25, early_stopping=3, trees=20, threads=1, each=trees.append)
+    found = train(
+        rows, validation=0.25, early_stopping=3, trees=20, fixed=True, threads=1, each=trees.append
+    )
     assert found.training["queries"] < rows.n_queries and trees[0] == 1
-    train(rows, validation=rows, trees=2, say=told.append, threads=1)
+    train(rows, validation=rows, trees=2, fixed=True, say=told.append, threads=1)
     assert any("100% of the validation queries are training queries" in t for t in told)
 
 
 def test_long_lists_are_told_of_before_they_take_their_time(monkeypatch):
     rows, told = matrix(frame(searches=40, size=12)), []
     lists = rows.only_clicked().n_searches
-    train(rows, trees=2, say=told.append, threads=1)
+    train(rows, trees=2, fixed=True, say=told.append, threads=1)
     assert not any("pairs" in t for t in told)
     monkeypatch.setattr(training, "PAIRS_A_SECOND", 1)
-    train(rows, trees=2, say=told.append, threads=1)
+    train(rows, trees=2, fixed=True, say=told.append, threads=1)
     pairs = lists * 12**2 // 2
-    assert f"up to 12 results have {pairs:,} pairs" in told[-1]
-    assert f"about {2 * pairs / 60:,.0f} minutes" in told[-1] and "--max-rank" in told[-1]
+    said = told[-2]  # before what is said of the clicks
+    assert f"up to 12 results have {pairs:,} pairs" in said
+    assert f"about {2 * pairs / 60:,.0f} minutes" in said and "--max-rank" in said
 
 
 def test_a_log_is_read_with_its_features_and_propensities_from_a_file(tmp_path):
@@ -306,7 +311,7 @@ def test_a_log_is_read_with_its_features_and_propensities_from_a_file(tmp_path):
     log = read_log(table)
     told = []
     found = train(log, features="f_*", propensities=tmp_path / "p.json", trees=5, threads=1,
-                  say=told.append)  # fmt: skip
+                  fixed=True, say=told.append)  # fmt: skip
     assert [f.name for f in found.features] == ["f_1", "f_2", "f_3", "f_word", "f_flag"]
     assert "of memory" in told[0] and any("equal ones" in t for t in told)
 
@@ -319,7 +324,7 @@ def test_missing_and_categories_reach_the_trees():
     assert np.isnan(wanted).any()
     for backend in BACKENDS:
         rows = matrix(table, ("f_1", "f_word"))
-        scores = train(rows, trees=10, backend=backend, threads=1).predict(rows)
+        scores = train(rows, trees=10, fixed=True, backend=backend, threads=1).predict(rows)
         red = (table.f_word == "red").to_numpy()
         assert scores[red].min() > scores[~red].max()
 
@@ -335,7 +340,7 @@ def test_bad_rows_are_explained():
         train(matrix(alone))
     some = pd.concat([table, table.head(3).assign(search=[90, 91, 92], click=1)])
     told = []
-    train(matrix(some), trees=1, say=told.append, threads=1)
+    train(matrix(some), trees=1, fixed=True, say=told.append, threads=1)
     assert any(t.startswith("3 of") and "single result" in t for t in told)
     with pytest.raises(BadOption, match="LightGBM takes 10,000"):
         train(Matrix.from_arrays(np.zeros((10_001, 1)), rank=np.arange(1, 10_002),
@@ -360,7 +365,7 @@ def test_bad_options_are_explained(options, words):
 
 
 def test_scoring_what_the_model_was_not_trained_on_is_explained():
-    made = train(matrix(frame()), trees=2, threads=1)
+    made = train(matrix(frame()), trees=2, fixed=True, threads=1)
     with pytest.raises(BadOption, match="1 of them are not here: f_2"):
         made.predict(matrix(frame(), ("f_1", "f_3")))
     with pytest.raises(BadOption, match="takes 3 features"):
@@ -371,7 +376,7 @@ def test_scoring_what_the_model_was_not_trained_on_is_explained():
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_record_that_somebody_edited_is_checked_entry_by_entry(tmp_path, backend):
-    made = train(matrix(frame(searches=40)), trees=2, threads=1, backend=backend)
+    made = train(matrix(frame(searches=40)), trees=2, fixed=True, threads=1, backend=backend)
     path, beside = tmp_path / "m", tmp_path / "m.meta.json"
     made.save(path)
     whole = {k: v for k, v in json.loads(beside.read_text()).items() if k != "digest"}
@@ -393,7 +398,7 @@ def test_a_record_that_somebody_edited_is_checked_entry_by_entry(tmp_path, backe
 
 
 def test_files_that_are_no_models_are_explained(tmp_path):
-    made = train(matrix(frame(), ("f_1", "f_word")), trees=2, threads=1)
+    made = train(matrix(frame(), ("f_1", "f_word")), trees=2, fixed=True, threads=1)
     path = tmp_path / "m.txt"
     made.save(path)
     beside = tmp_path / "m.txt.meta.json"
@@ -422,13 +427,13 @@ def test_files_that_are_no_models_are_explained(tmp_path):
 
 def test_a_model_that_is_cut_short_does_not_end_the_process(tmp_path):
     """LightGBM by itself aborts at the first of these and crashes at the last."""
-    text = train(matrix(frame()), trees=3, threads=1).text
+    text = train(matrix(frame()), trees=3, fixed=True, threads=1).text
     path = tmp_path / "m.txt"
     for end in (text.index("Tree=1"), text.index("end of trees"), text.index("end of parameters")):
         path.write_text(text[:end])
         with pytest.raises(BadOption, match=r"m\.txt' is cut short or was changed"):
             Ranker.load(path)
-    other = train(matrix(frame()), trees=3, threads=1, backend="xgboost").text
+    other = train(matrix(frame()), trees=3, fixed=True, threads=1, backend="xgboost").text
     for damaged in (text.replace("Tree=1", "Tree=11", 1), other[: len(other) // 2]):
         path.write_text(damaged)
         with pytest.raises(BadOption, match="cut short or was changed"):
@@ -447,7 +452,7 @@ def test_a_model_that_is_cut_short_does_not_end_the_process(tmp_path):
 def test_a_damaged_model_ends_another_process(backend, pattern, new, words, tmp_path, monkeypatch):
     """Without a record there is no digest to know it by; with one the library never sees it."""
     monkeypatch.setattr(trying, "SECONDS", 6.0 if words.startswith("does") else 60.0)
-    made = train(matrix(frame()), trees=2, threads=1, backend=backend)
+    made = train(matrix(frame()), trees=2, fixed=True, threads=1, backend=backend)
     text, changes = re.subn(pattern, new, made.text, count=1)
     assert changes == 1
     path = tmp_path / "m.txt"
@@ -462,14 +467,14 @@ def test_a_damaged_model_ends_another_process(backend, pattern, new, words, tmp_
 
 def test_a_process_that_dies_is_told_of():
     """LightGBM ends its process at a model without its last trees."""
-    text = train(matrix(frame()), trees=3, threads=1).text
+    text = train(matrix(frame()), trees=3, fixed=True, threads=1).text
     with pytest.raises(BadOption, match=r"ends the process of LightGBM \(exit code -"):
         trying.try_apart(backends.LIGHTGBM, text[: text.index("Tree=1")])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_models_of_others_need_nothing_beside_them(backend, tmp_path):
-    made = train(matrix(frame()), trees=3, backend=backend, threads=1)
+    made = train(matrix(frame()), trees=3, fixed=True, backend=backend, threads=1)
     (tmp_path / "m.txt").write_text(made.text)
     plain = Ranker.load(tmp_path / "m.txt")
     assert plain.features == made.features and plain.trees == 3

@@ -134,7 +134,7 @@ def _make():
         plain = json.loads(json.dumps(value.to_dict()))
         Path(f"{name}.json").write_text(json.dumps(sealed(plain)))
     for backend, name in (("lightgbm", "lightgbm.txt"), ("xgboost", "xgboost.json")):
-        train(log, trees=3, threads=1, min_rows=5, backend=backend).save(name)
+        train(log, trees=3, fixed=True, threads=1, min_rows=5, backend=backend).save(name)
     _result()
     Path("verbs.json").write_text(
         json.dumps({name: vars(_once(name, words)) for name, words in VERBS.items()})

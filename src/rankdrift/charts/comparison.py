@@ -6,7 +6,6 @@ import altair as alt
 
 from rankdrift.charts.style import colour_scale, layered_chart
 from rankdrift.core.errors import BadOption
-from rankdrift.core.words import many
 from rankdrift.ranking.comparison import Comparison
 
 
@@ -50,7 +49,7 @@ def comparison_chart(c: Comparison) -> alt.LayerChart:
             y=alt.Y("improvement:Q", title="improvement of AUC", axis=axis), tooltip=tooltip
         ),
     ]
-    samples = f"{many(c.bootstrap, 'sample')} of {c.queries:,} queries"
+    samples = c.spread
     return layered_chart(
         rows,
         layers,

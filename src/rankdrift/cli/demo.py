@@ -26,8 +26,8 @@ QUERY = ["--query", "keywords,category,aspects", "--segment", "platform"]
 COMPARABLE = ["--time", "time", "--same", "price", "--where", "sort = 'best_match' AND NOT auction"]
 # The top of the page, to be done in a minute.
 SMALL = ["--max-rank", "40"]
-# Small trees, as few queries bear no large ones: the same for both rankers.
-TREES = ["--trees", "60", "--leaves", "8", "--min-rows", "200", "--norm"]
+# Small trees, as few queries bear no large ones: the same for both rankers, and no time to choose.
+TREES = ["--fixed", "--trees", "60", "--leaves", "8", "--min-rows", "200", "--norm"]
 
 
 @click.command()

@@ -43,7 +43,9 @@ from rankdrift.core.errors import BadOption
 @click.option(
     "--ranks", metavar="N,…", default="1,2,4,8,16,32", show_default=True, help="To judge at."
 )
-@click.option("--bootstrap", default=1000, show_default=True, help="Samples of queries.")
+@click.option(
+    "--bootstrap", default=1000, show_default=True, help="Samples of queries; 0: DeLong's way."
+)
 @click.option("--relevance", metavar="NAME", help="A column of true relevance, if there is one.")
 @gain_options
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of the samples.")
@@ -68,8 +70,9 @@ def evaluate(
     """Judge rankers fairly: among results shown at the same rank, who tells the clicked ones?
 
     At one rank all results were equally likely to be looked at, so that no propensities are
-    needed, and none can flatter the model that was trained with them. Given all the same, they
-    weigh clicks for DCG, MRR and mean rank; --relevance adds true DCG and NDCG.
+    needed. Given all the same, they weigh clicks for DCG, MRR and mean rank, with their own
+    errors in the deviations; --relevance adds true DCG and NDCG. The last line says what to
+    believe.
 
     \b
         rankdrift evaluate test.parquet --model biased.txt --model unbiased.txt -o table.tex

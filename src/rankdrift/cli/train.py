@@ -80,9 +80,14 @@ def split(names: str) -> list[str]:
 @gain_options
 @click.option("--trees", default=100, show_default=True, help="How many.")
 @click.option("--learning-rate", default=0.1, show_default=True, help="The shrinkage.")
-@click.option("--leaves", default=31, show_default=True, help="Of a tree, at most.")
-@click.option("--min-rows", default=20, show_default=True, help="In a leaf, at least (LightGBM).")
-@click.option("--norm", is_flag=True, help="Damp large gradients: not the paper's DCG any more.")
+@click.option("--leaves", type=int, metavar="N", help="Of a tree, at most.  [default: chosen]")
+@click.option(
+    "--min-rows", type=int, metavar="N", help="In a leaf, at least (LightGBM).  [default: chosen]"
+)
+@click.option(
+    "--norm/--no-norm", default=None, help="Damp large gradients: not DCG.  [default: chosen]"
+)
+@click.option("--fixed", is_flag=True, help="Choose nothing: the paper's trees, no norm, no clip.")
 @click.option("--validation", metavar="LOG|SHARE", help="Another log, or a share such as 0.1.")
 @click.option("--early-stopping", type=int, metavar="N", help="Stop N trees after the best.")
 @click.option(
@@ -109,7 +114,8 @@ def train(
     """Train a ranker on clicks that are worth 1 / propensity each.
 
     LambdaMART on the results shown in LOG. Without --propensities every click is worth the same,
-    which gives the biased model to compare with.
+    which gives the biased model to compare with. Leaves, rows a leaf, norm and clip that are not
+    given are chosen by queries held out.
 
     \b
         rankdrift train 'train/*.parquet' -o biased.txt
@@ -126,6 +132,7 @@ def train(
         "leaves",
         "min_rows",
         "norm",
+        "fixed",
         "early_stopping",
         "backend",
         "seed",
@@ -169,6 +176,7 @@ def train(
             "training": dict(ranker.training),
             "propensities": ranker.propensities,
             "history": list(ranker.history),
+            "choice": dict(ranker.choice),
             "options": dict(ranker.options),
         }
     )

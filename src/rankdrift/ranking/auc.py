@@ -40,6 +40,35 @@ class Sorted:
         pairs = of_clicked.sum(axis=0, dtype=np.float64) * others[-1]
         return np.where(pairs > 0, won / np.where(pairs > 0, pairs, 1.0), np.nan)
 
+    def influence(self, unit: ArrayLike, units: int) -> Floats:
+        """(U,): how much the AUC moves with each independent unit of rows, to first order.
+
+        The root of the sum of their squares is DeLong's standard error if every row is a unit of
+        its own, and what samples of units give, without drawing any, if they are queries.
+
+        Parameters
+        ----------
+        unit
+            (N,): which unit each row belongs to, from 0.
+        units
+            How many there are.
+        """
+        of = np.asarray(unit)
+        wins = (self.below + self.upto) / 2  # others that each clicked row beats
+        # The others that score less than a clicked row come first, so that how often another is
+        # beaten is a sum from its place on.
+        last = len(self.others) - 1
+        ends = [np.bincount(ends, minlength=last + 2) for ends in (self.below, self.upto)]
+        lost = len(self.clicked) - (np.cumsum(ends[0]) + np.cumsum(ends[1]))[: last + 1] / 2
+        mean = wins.mean() / len(self.others)
+        found = np.bincount(
+            of[self.clicked], (wins / len(self.others) - mean) / len(self.clicked), units
+        )
+        found += np.bincount(
+            of[self.others], (lost / len(self.clicked) - mean) / len(self.others), units
+        )
+        return found.astype(np.float64)
+
 
 def sort(score: ArrayLike, click: ArrayLike) -> Sorted:
     """Rows of scores (N,) and clicks (N,), ready for the AUC of many samples."""

@@ -133,6 +133,7 @@ class Backend(Protocol):
     unnamed_categories: (
         str  # what is said of a model without record; {model} and {record} are files
     )
+    counts_rows: bool  # whether it heeds Settings.min_rows
 
     def method_params(self, sizes: Ints, table: Floats) -> dict[str, Any]:
         """The library's parameters that make it optimise DCG of the gains in `table` (see
@@ -199,6 +200,7 @@ class LightGBM(Backend):
         "The model {model!r} uses categories, but what they are called is not known: {record!r} is "
         "missing."
     )
+    counts_rows = True
 
     def method_params(self, sizes: Ints, table: Floats) -> dict[str, Any]:
         return {
@@ -314,6 +316,7 @@ class XGBoost(Backend):
     name = "xgboost"
     title = "XGBoost"
     unnamed_categories = "The model {model!r} uses categories of unknown names."
+    counts_rows = False
 
     # As LightGBM: leaf by leaf, no penalty. XGBoost cannot count the rows of a leaf.
     TREES: ClassVar[Mapping[str, Any]] = {

@@ -30,6 +30,10 @@ TWO_SIDED = 1.96  # standard deviations on either side, for 95%
 WORTH_HAVING = 0.01
 TRUE_NDCG = "true NDCG"
 """The measure that a verdict rests on where the true relevance is known."""
+WEIGHTED_DCG = "weighted DCG"
+"""The one that it rests on where propensities with errors are."""
+# A true difference of so many deviations is seen four times out of five.
+SEEN = 2.8
 
 # Of `Comparison.table`.
 COLUMNS = (
@@ -121,13 +125,15 @@ class Comparison(Tabular):
     measures
         Of whole lists, where propensities or true relevance were given.
     bootstrap, seed
-        Samples of queries, and what they were drawn with.
+        Samples of queries, and what they were drawn with; 0: deviations without samples.
     queries
         How many there were.
     data
         The rows, as `Matrix.describe` has them.
     propensities
         The fingerprint of those that weighted measures use.
+    with_curve_errors
+        Whether the deviations of weighted measures have the errors of the propensities in them.
     remarks
         What to keep in mind.
     """
@@ -142,12 +148,20 @@ class Comparison(Tabular):
     queries: int
     data: Mapping[str, Any] = field(default_factory=dict)
     propensities: str | None = None
+    with_curve_errors: bool = False
     remarks: tuple[str, ...] = ()
 
     @property
     def pairs(self) -> list[Pair]:
         """Every model with every baseline but itself."""
         return [(m, b) for b in self.baselines for m in self.models if m != b]
+
+    @property
+    def spread(self) -> str:
+        """What the deviations are of, in words."""
+        if not self.bootstrap:
+            return f"{self.queries:,} queries, by DeLong's way, without samples"
+        return f"{self.bootstrap:,} samples of {self.queries:,} queries"
 
     def improvement(self, model: str, baseline: str, rank: int | None = None) -> Improvement | None:
         """How much better a model is than a baseline, at one rank or over all.
@@ -171,33 +185,77 @@ class Comparison(Tabular):
         )
 
     def verdict(self, model: str, baseline: str) -> str:
-        """Whether a model is better than a baseline, in a line: by the true relevance where that is
-        known, or else by AUC at fixed ranks."""
-        found, by = self._judged_by((model, baseline))
+        """Whether a model is better than a baseline, in a line, by what is to be believed here:
+        see `judge`."""
+        pair = model, baseline
+        by, words = self._judge()
+        found = self._by(by, pair)
         if found is None:
             return f"{model} and {baseline} cannot be compared: no rank has clicks to judge by."
         if found.is_more_than_luck:
             how = "better" if found.mean > 0 else "worse"
-            numbers = f"{percent(found)} in {by}, p = {found.p_value:.2g}"
-            return f"{model} is {how} than {baseline} ({numbers})."
+            numbers = f"{percent(found)} in {words}, p = {found.p_value:.2g}"
+            return f"{model} is {how} than {baseline} ({numbers})." + self._but(by, pair)
         low, high = found.mean - TWO_SIDED * found.sd, found.mean + TWO_SIDED * found.sd
-        between = f"between {100 * low:+.1f} and {100 * high:+.1f}% in {by}"
+        between = f"between {100 * low:+.1f} and {100 * high:+.1f}% in {words}"
         if max(-low, high) <= WORTH_HAVING:
             return (
                 f"No difference worth having between {model} and {baseline} (95%: {between}; less "
                 f"than {WORTH_HAVING:.0%} either way)."
             )
         return (
-            f"Cannot tell whether {model} or {baseline} is better (95%: {between}). More queries "
-            "to judge by would tell."
+            f"Cannot tell whether {model} or {baseline} is better (95%: {between}): a difference "
+            f"of {SEEN * found.sd:.1%} would be seen here four times out of five. More queries to "
+            "judge by would show smaller ones."
         )
 
-    def _judged_by(self, pair: Pair) -> tuple[Improvement | None, str]:
-        """The improvement that a verdict rests on, and what it is of."""
-        true = {measure.name: measure for measure in self.measures}.get(TRUE_NDCG)
-        if true and pair in true.improvements:
-            return true.improvements[pair], "NDCG by true relevance"
-        return self.overall.get(pair), "AUC at fixed ranks"
+    @property
+    def judge(self) -> str:
+        """What the verdicts rest on, and why, in a line."""
+        by, words = self._judge()
+        if by == TRUE_NDCG:
+            return f"Believe {words}: it is the order that is wanted, without clicks between."
+        if by == WEIGHTED_DCG:
+            return (
+                f"Believe {words}: it judges the order within a search, with the errors of the "
+                "propensities in its deviation. AUC at fixed ranks also asks whether scores of "
+                "different queries compare, which a ranker of lists does not promise."
+            )
+        why = (
+            "the propensities come without errors, so that how far off weighted measures are is "
+            "not known"
+            if self.propensities
+            else "it needs no propensities; with them (--propensities) the order within a search "
+            "could be judged, which is what a ranker is for"
+        )
+        return f"Believe {words}: {why}."
+
+    def _judge(self) -> tuple[str | None, str]:
+        """The measure that verdicts rest on, None for AUC, and what it is called in words."""
+        names = [measure.name for measure in self.measures]
+        if TRUE_NDCG in names:
+            return TRUE_NDCG, "NDCG by true relevance"
+        if WEIGHTED_DCG in names and self.with_curve_errors:
+            return WEIGHTED_DCG, "DCG weighted by 1 / propensity"
+        return None, "AUC at fixed ranks"
+
+    def _by(self, measure: str | None, pair: Pair) -> Improvement | None:
+        if measure is None:
+            return self.overall.get(pair)
+        return next(m for m in self.measures if m.name == measure).improvements.get(pair)
+
+    def _but(self, measure: str | None, pair: Pair) -> str:
+        """That fixed ranks say the contrary, if propensities decide and they do."""
+        decided, other = self._by(measure, pair), self.overall.get(pair)
+        if measure != WEIGHTED_DCG or decided is None or other is None:
+            return ""
+        if not other.is_more_than_luck or other.mean * decided.mean > 0:
+            return ""
+        return (
+            f" AUC at fixed ranks says the contrary ({percent(other)}): either scores of different "
+            "queries do not compare, or the propensities are wrong. Judge on searches in random "
+            "order if there are any."
+        )
 
     @property
     def verdicts(self) -> list[str]:
@@ -245,6 +303,8 @@ class Comparison(Tabular):
             "seed": self.seed,
             "queries": self.queries,
             "propensities": self.propensities,
+            "with_curve_errors": self.with_curve_errors,
+            "judge": self.judge,
             "remarks": list(self.remarks),
             "data": dict(self.data),
             "table": [dict(zip(COLUMNS, row, strict=True)) for row in self._rows()],

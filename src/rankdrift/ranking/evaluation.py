@@ -6,9 +6,13 @@ needed to judge, and none can flatter the model that was trained with it. Sectio
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +24,14 @@ from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.auc import Sorted, draw, sort
 from rankdrift.ranking.comparison import AtRank, Comparison, Improvement, Measure
-from rankdrift.ranking.gains import Beyond, as_propensities, fingerprint, weigh
+from rankdrift.ranking.gains import (
+    Beyond,
+    OtherCurves,
+    as_propensities,
+    fingerprint,
+    other_curves,
+    weigh,
+)
 from rankdrift.ranking.matrix import Feature, Matrix
 from rankdrift.ranking.matrix_reading import read_matrix
 from rankdrift.ranking.measures import Sums, measures
@@ -31,6 +42,8 @@ RANKS = (1, 2, 4, 8, 16, 32)
 CHUNK = 64
 # Fewer samples with a value than this, and there is no spread to speak of.
 ENOUGH = 20
+# Other curves to see how far off weighted measures may be, where queries are not sampled.
+CURVES = 1000
 
 Models = Ranker | Sequence[Ranker] | Mapping[str, Ranker | ArrayLike]
 """One ranker, several, or by name; a value may also be an array of scores, one a row."""
@@ -69,12 +82,14 @@ def evaluate(
     ranks
         To judge at.
     bootstrap
-        Samples of queries.
+        Samples of queries; 0: none, but deviations to first order, DeLong's for AUC, which are the
+        same for many queries and take no time.
     baseline
         The models to improve on; by default the first.
     propensities
         With them there are DCG, MRR and mean rank of clicks, each weighted by 1 / p,
-        too.
+        too. Each sample of queries is weighed by another curve, drawn from the errors of the
+        propensities, so that deviations have both in them.
     clip, beyond, pool
         As in `train`, for the weights.
     relevance
@@ -98,8 +113,11 @@ def evaluate(
     models = _named(rankers)
     baselines = _baselines(models, baseline)
     wanted = _ranks(ranks)
-    if not isinstance(bootstrap, int) or bootstrap < 2:
-        raise BadOption(f"bootstrap must be a whole number of 2 or more, not {bootstrap!r}.")
+    if not isinstance(bootstrap, int) or bootstrap < 0 or bootstrap == 1:
+        raise BadOption(
+            f"bootstrap must be a whole number of 2 or more, or 0 for DeLong's deviations without "
+            f"samples, not {bootstrap!r}."
+        )
     if not isinstance(seed, int) or seed < 0:
         raise BadOption(f"seed must be a whole number from 0, not {seed!r}.")
     curve = as_propensities(propensities)
@@ -123,7 +141,9 @@ def evaluate(
             "any. Name another column, or none (--relevance)."
         )
     scores = {name: _score(name, model, matrix) for name, model in models.items()}
-    gains = weigh(matrix, curve, clip=clip, beyond=beyond, pool=pool).gain if curve else None
+    how: dict[str, Any] = {"clip": clip, "beyond": beyond, "pool": pool}
+    gains = weigh(matrix, curve, **how).gain if curve else None
+    others = other_curves(matrix, curve, **how) if curve else None
     places = {rank: np.flatnonzero(matrix.rank == rank) for rank in wanted}
     gaps = {rank: _gap(matrix.click[rows], rank) for rank, rows in places.items()}
     order = {
@@ -132,8 +152,11 @@ def evaluate(
         if not gaps[rank]
         for name, score in scores.items()
     }
-    sums = {name: measures(matrix, score, gains, seed) for name, score in scores.items()}
-    samples = _samples(matrix, places, order, sums, bootstrap, seed)
+    sums = {name: measures(matrix, score, gains, seed, others) for name, score in scores.items()}
+    if bootstrap:
+        spread = _by_samples(matrix, places, order, sums, others, bootstrap, seed)
+    else:
+        spread = _by_influence(matrix, places, order, sums, others, seed)
     at_rank = tuple(
         AtRank(
             rank,
@@ -142,7 +165,7 @@ def evaluate(
             gap=gaps[rank],
             auc={n: _auc(order[rank, n]) for n in models if (rank, n) in order},
             improvements=_improvements(
-                {n: samples.auc[rank, n] for n in models if (rank, n) in order}, baselines
+                {n: spread.auc[rank, n] for n in models if (rank, n) in order}, baselines
             ),
         )
         for rank in wanted
@@ -151,13 +174,14 @@ def evaluate(
         models=tuple(models),
         baselines=baselines,
         at_rank=at_rank,
-        overall=_overall(samples.auc, at_rank, tuple(models), baselines),
-        measures=_measures(sums, samples.measures, baselines),
+        overall=_overall(spread.auc, at_rank, tuple(models), baselines),
+        measures=_measures(sums, spread.measures, baselines),
         bootstrap=bootstrap,
         seed=seed,
         queries=matrix.n_queries,
         data=matrix.describe(),
         propensities=fingerprint(curve) if curve else None,
+        with_curve_errors=others is not None,
         remarks=tuple(_remarks(models, matrix, curve)),
     )
 
@@ -257,26 +281,85 @@ def _gap(click: Bools, rank: int) -> str | None:
     return None
 
 
-# -- samples of queries ----------------------------------------------------------------------------
+# -- how far off it may be ------------------------------------------------------------------------
+
+
+class _Value(Protocol):
+    """A model's AUC or measure with what tells how far off it may be."""
+
+    def over(self, base: Any, sign: float) -> Improvement | None:
+        """The relative improvement over the same of another model; sign: -1 if less is better."""
+        ...
+
+    def __mul__(self, factor: float) -> Any: ...
+
+    def __add__(self, other: Any) -> Any: ...
 
 
 @dataclass(frozen=True)
-class _Samples:
-    """auc: (B,) by rank and model; measures: (B,) by measure and model."""
+class _Sampled:
+    """(B,): the value in each sample of queries, the same samples for all models."""
 
-    auc: dict[tuple[int, str], Floats]
-    measures: dict[tuple[str, str], Floats]
+    values: Floats
+
+    def over(self, base: _Sampled, sign: float) -> Improvement | None:
+        with np.errstate(divide="ignore", invalid="ignore"):  # samples in which the base has 0
+            return _improvement(sign * (self.values / base.values - 1))
+
+    def __mul__(self, factor: float) -> _Sampled:
+        return _Sampled(factor * self.values)
+
+    def __add__(self, other: _Sampled) -> _Sampled:
+        return _Sampled(self.values + other.values)
 
 
-def _samples(
+@dataclass(frozen=True)
+class _Moved:
+    """value; influence (Q,): how it moves with each query; by_curve (B,): what it would be by
+    other curves, the same for all models, or nothing."""
+
+    value: float
+    influence: Floats
+    by_curve: Floats = field(default_factory=lambda: np.empty(0))
+
+    def over(self, base: _Moved, sign: float) -> Improvement | None:
+        if not base.value > 0 or len(self.influence) < 2:
+            return None
+        moved = (self.influence - self.value / base.value * base.influence) / base.value
+        n = len(moved)
+        variance = float((moved**2).sum()) * n / (n - 1)
+        if len(self.by_curve):
+            variance += float((self.by_curve / base.by_curve).var(ddof=1))
+        mean, sd = sign * (self.value / base.value - 1), variance**0.5
+        p_value = math.erfc(abs(mean) / sd / 2**0.5) if sd else float(mean == 0)
+        return Improvement(mean, sd, p_value, samples=0)
+
+    def __mul__(self, factor: float) -> _Moved:
+        return _Moved(factor * self.value, factor * self.influence)
+
+    def __add__(self, other: _Moved) -> _Moved:
+        return _Moved(self.value + other.value, self.influence + other.influence)
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """By rank and model, and by measure and model."""
+
+    auc: Mapping[tuple[int, str], _Value]
+    measures: Mapping[tuple[str, str], _Value]
+
+
+def _by_samples(
     matrix: Matrix,
     places: Mapping[int, Indices],
     order: Mapping[tuple[int, str], Sorted],
     sums: Mapping[str, Mapping[str, Sums]],
+    others: OtherCurves | None,
     bootstrap: int,
     seed: int,
-) -> _Samples:
+) -> _Spread:
     rng = np.random.default_rng(seed)
+    of_curves = np.random.default_rng([seed, 1])
     auc: dict[tuple[int, str], list[Floats]] = {key: [] for key in order}
     found: dict[tuple[str, str], list[Floats]] = {}
     for first in range(0, bootstrap, CHUNK):
@@ -287,12 +370,42 @@ def _samples(
             weight = drawn[matrix.query[rows]]
             for name in sums:
                 auc[rank, name].append(order[rank, name].auc(weight))
+        weights = others.draw(drawn.shape[1], of_curves) if others else None
         for name, by_measure in sums.items():
             for measure, total in by_measure.items():
-                found.setdefault((measure, name), []).append(total.of(drawn))
-    return _Samples(
-        {key: np.concatenate(chunks) for key, chunks in auc.items()},
-        {key: np.concatenate(chunks) for key, chunks in found.items()},
+                found.setdefault((measure, name), []).append(total.of(drawn, weights))
+    return _Spread(
+        {key: _Sampled(np.concatenate(chunks)) for key, chunks in auc.items()},
+        {key: _Sampled(np.concatenate(chunks)) for key, chunks in found.items()},
+    )
+
+
+def _by_influence(
+    matrix: Matrix,
+    places: Mapping[int, Indices],
+    order: Mapping[tuple[int, str], Sorted],
+    sums: Mapping[str, Mapping[str, Sums]],
+    others: OtherCurves | None,
+    seed: int,
+) -> _Spread:
+    once = np.ones((matrix.n_queries, 1))
+    weights = others.draw(CURVES, np.random.default_rng([seed, 1])) if others else None
+    return _Spread(
+        {
+            (rank, name): _Moved(
+                _auc(of), of.influence(matrix.query[places[rank]], matrix.n_queries)
+            )
+            for (rank, name), of in order.items()
+        },
+        {
+            (measure, name): _Moved(
+                total.value,
+                total.influence(),
+                total.of(once, weights) if total.by_place else np.empty(0),
+            )
+            for name, by_measure in sums.items()
+            for measure, total in by_measure.items()
+        },
     )
 
 
@@ -302,19 +415,18 @@ def _auc(order: Sorted) -> float:
 
 
 def _improvements(
-    samples: Mapping[str, Floats], baselines: tuple[str, ...], less_is_better: bool = False
+    values: Mapping[str, _Value], baselines: tuple[str, ...], less_is_better: bool = False
 ) -> dict[tuple[str, str], Improvement]:
-    """By (model, baseline): the relative improvement, from both on the same samples."""
+    """By (model, baseline): the relative improvement."""
     sign = -1.0 if less_is_better else 1.0
-    with np.errstate(divide="ignore", invalid="ignore"):  # a sample in which the baseline has 0
-        return {
-            (name, base): found
-            for base in baselines
-            if base in samples
-            for name, values in samples.items()
-            if name != base
-            if (found := _improvement(sign * (values / samples[base] - 1))) is not None
-        }
+    return {
+        (name, base): found
+        for base in baselines
+        if base in values
+        for name, value in values.items()
+        if name != base
+        if (found := value.over(values[base], sign)) is not None
+    }
 
 
 def _improvement(samples: Floats) -> Improvement | None:
@@ -332,7 +444,7 @@ def _improvement(samples: Floats) -> Improvement | None:
 
 
 def _overall(
-    auc: Mapping[tuple[int, str], Floats],
+    auc: Mapping[tuple[int, str], _Value],
     at_rank: Sequence[AtRank],
     models: tuple[str, ...],
     baselines: tuple[str, ...],
@@ -341,18 +453,19 @@ def _overall(
     judged = [at for at in at_rank if not at.gap]
     if not judged:
         return {}
-    weight = np.array([at.clicks for at in judged], float)
-    weight /= weight.sum()
-    mean = {
-        name: sum((w * auc[at.rank, name] for w, at in zip(weight, judged, strict=True)), 0.0)
-        for name in models
-    }
-    return _improvements({n: np.asarray(v) for n, v in mean.items()}, baselines)
+    clicks = sum(at.clicks for at in judged)
+    return _improvements(
+        {
+            name: reduce(add, (auc[at.rank, name] * (at.clicks / clicks) for at in judged))
+            for name in models
+        },
+        baselines,
+    )
 
 
 def _measures(
     sums: Mapping[str, Mapping[str, Sums]],
-    samples: Mapping[tuple[str, str], Floats],
+    spread: Mapping[tuple[str, str], _Value],
     baselines: tuple[str, ...],
 ) -> tuple[Measure, ...]:
     names = next(iter(sums.values()))
@@ -361,7 +474,7 @@ def _measures(
             measure,
             value={name: by[measure].value for name, by in sums.items()},
             improvements=_improvements(
-                {name: samples[measure, name] for name in sums}, baselines, first.less_is_better
+                {name: spread[measure, name] for name in sums}, baselines, first.less_is_better
             ),
             less_is_better=first.less_is_better,
         )
@@ -383,6 +496,7 @@ def _remarks(models: Named, matrix: Matrix, curve: Propensities | None) -> list[
         if curve is not None and model.propensities == fingerprint(curve):
             remarks.append(
                 f"{name} was trained with these very propensities: measures weighted by them "
-                "favour it if they are wrong. Rely on AUC at fixed ranks."
+                "favour it if the curve is wrong by more than its errors tell. `rankdrift "
+                "diagnose` asks whether it is."
             )
     return remarks

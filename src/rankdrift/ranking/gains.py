@@ -111,7 +111,8 @@ def weigh(
         gain[matrix.click] = 1.0
     else:
         for rows, curve in _curves(matrix, propensities, pool):
-            gain[rows], of_nearest = _inverse(curve, matrix.rank[rows], beyond)
+            places, of_nearest = _places(curve, matrix.rank[rows], beyond)
+            gain[rows] = 1 / curve.values[places]
             borrowed += of_nearest
     clipped = int((gain > clip).sum()) if clip is not None else 0
     if clip is not None:
@@ -176,12 +177,10 @@ def _curves(matrix: Matrix, p: Propensities, pool: bool) -> Iterator[tuple[Indic
         yield np.concatenate(rows), curves[segment]
 
 
-def _inverse(p: Propensities, ranks: Ranks, beyond: Beyond) -> tuple[Floats, int]:
-    """1 / p at each of `ranks`, and how many of them took that of the nearest rank."""
+def _places(p: Propensities, ranks: Ranks, beyond: Beyond) -> tuple[Indices, int]:
+    """Where in the curve each of `ranks` is, and how many of them took the nearest rank."""
     known = np.isin(ranks, p.ranks)
-    if known.all():
-        return 1 / p.at(ranks), 0
-    if beyond == "error":
+    if not known.all() and beyond == "error":
         missing = np.unique(ranks[~known])
         raise NotIdentified(
             f"{(~known).sum():,} of {len(ranks):,} clicks are at ranks without a propensity: "
@@ -192,7 +191,63 @@ def _inverse(p: Propensities, ranks: Ranks, beyond: Beyond) -> tuple[Floats, int
     right = np.minimum(np.maximum(np.searchsorted(p.ranks, ranks), 1), len(p.ranks) - 1)
     left = np.maximum(right - 1, 0)
     near = np.where(ranks - p.ranks[left] <= p.ranks[right] - ranks, left, right)
-    return 1 / p.values[near], int((~known).sum())
+    return near, int((~known).sum())
+
+
+@dataclass(frozen=True)
+class OtherCurves:
+    """What clicks would be worth by other curves that the data allows as well.
+
+    rows (C,) those clicked, place (C,) where their curve has their rank, among all curves and
+    their K ranks; log_p (K,); deviations: of each curve, as `Propensities` has them; clip: the
+    largest weight. Curves of several segments are taken to err each for itself.
+    """
+
+    rows: Indices
+    place: Indices
+    log_p: Floats
+    deviations: tuple[Floats, ...]
+    clip: float | None
+
+    def draw(self, samples: int, rng: np.random.Generator) -> Floats:
+        """(K, B): the weights of so many curves, drawn from the errors of the estimate."""
+        moved = [d @ rng.normal(size=(d.shape[1], samples)) for d in self.deviations]
+        weight = np.exp(-(self.log_p[:, None] + np.concatenate(moved)))
+        return weight if self.clip is None else np.minimum(weight, self.clip)
+
+
+def other_curves(
+    matrix: Matrix,
+    propensities: Propensities,
+    *,
+    clip: float | None = None,
+    beyond: Beyond = "error",
+    pool: bool = False,
+) -> OtherCurves | None:
+    """The curves that the errors of the propensities allow; None if these have no errors.
+
+    Parameters
+    ----------
+    matrix
+        The rows.
+    propensities, clip, beyond, pool
+        As of `weigh`.
+    """
+    rows, places, curves, before = [], [], [], 0
+    for of_curve, curve in _curves(matrix, propensities, pool):
+        rows.append(of_curve)
+        places.append(_places(curve, matrix.rank[of_curve], beyond)[0] + before)
+        curves.append(curve)
+        before += len(curve.ranks)
+    if not any(curve.deviations.any() for curve in curves):
+        return None
+    return OtherCurves(
+        np.concatenate(rows),
+        np.concatenate(places),
+        np.concatenate([curve.log_p for curve in curves]),
+        tuple(curve.deviations for curve in curves),
+        clip,
+    )
 
 
 def gain_table(*gains: Floats) -> Floats:

@@ -13,28 +13,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.types import Floats, Ints
-from rankdrift.ranking.comparison import TRUE_NDCG
-from rankdrift.ranking.gains import ideal_dcg
+from rankdrift.ranking.comparison import TRUE_NDCG, WEIGHTED_DCG
+from rankdrift.ranking.gains import OtherCurves, ideal_dcg
 from rankdrift.ranking.matrix import Matrix
 
 
 @dataclass(frozen=True)
+class ByPlace:
+    """A measure of clicks before they are weighed: above, below (K, Q), sparse, for each place of
+    `OtherCurves` and query; None where it has nothing to do with weights."""
+
+    above: Any
+    below: Any
+
+
+@dataclass(frozen=True)
 class Sums:
-    """above, below (Q,): the measure is the sum of the one over the sum of the other."""
+    """above, below (Q,): the measure is the sum of the one over the sum of the other.
+
+    by_place: the same before clicks are weighed, if there are several ways to weigh them.
+    """
 
     above: Floats
     below: Floats
     less_is_better: bool = False
+    by_place: ByPlace | None = None
 
     @property
     def value(self) -> float:
         """Of all queries, each once."""
         return float(self.of(np.ones((len(self.above), 1)))[0])
 
-    def of(self, drawn: NDArray[Any]) -> Floats:
-        """(B,) from how often each query was drawn (Q, B)."""
+    def of(self, drawn: NDArray[Any], weight: Floats | None = None) -> Floats:
+        """(B,) from how often each query was drawn (Q, B), and the weights (K, B) of clicks in
+        each sample, if they differ."""
         above, below = self.above @ drawn, self.below @ drawn
+        if weight is not None and self.by_place is not None:
+            above = (weight * (self.by_place.above @ drawn)).sum(axis=0)
+            if self.by_place.below is not None:
+                below = (weight * (self.by_place.below @ drawn)).sum(axis=0)
         return np.where(below > 0, above / np.where(below > 0, below, 1.0), np.nan)
+
+    def influence(self) -> Floats:
+        """(Q,): how much the measure moves with each query, to first order."""
+        return (self.above - self.value * self.below) / float(self.below.sum())
 
 
 def new_ranks(matrix: Matrix, score: Floats, seed: int = 0) -> Ints:
@@ -47,7 +69,13 @@ def new_ranks(matrix: Matrix, score: Floats, seed: int = 0) -> Ints:
     return ranks
 
 
-def measures(matrix: Matrix, score: Floats, gain: Floats | None, seed: int = 0) -> dict[str, Sums]:
+def measures(
+    matrix: Matrix,
+    score: Floats,
+    gain: Floats | None,
+    seed: int = 0,
+    others: OtherCurves | None = None,
+) -> dict[str, Sums]:
     """What can be measured of a model's order of each search, by name.
 
     Parameters
@@ -60,6 +88,8 @@ def measures(matrix: Matrix, score: Floats, gain: Floats | None, seed: int = 0) 
         (N,), for measures by weight; None: without.
     seed
         Of breaking ties.
+    others
+        Other ways to weigh the clicks.
     """
     found: dict[str, Sums] = {}
     if gain is None and matrix.relevance is None:
@@ -75,9 +105,27 @@ def measures(matrix: Matrix, score: Floats, gain: Floats | None, seed: int = 0) 
     searches = np.bincount(of_search, minlength=matrix.n_queries).astype(float)
     if gain is not None:
         worth = by_query(gain)
-        found["weighted DCG"] = Sums(by_query(gain * discount), searches)
-        found["weighted MRR"] = Sums(by_query(gain / rank), worth)
-        found["weighted mean rank of clicks"] = Sums(by_query(gain * rank), worth, True)
+
+        def by_place(values: Floats, per_click: bool = True) -> ByPlace | None:
+            if others is None:
+                return None
+            from scipy.sparse import csr_array
+
+            at = (others.place, matrix.query[others.rows])
+            shape = (len(others.log_p), matrix.n_queries)
+            ones = np.ones(len(others.rows))
+            return ByPlace(
+                csr_array((values[others.rows], at), shape=shape),
+                csr_array((ones, at), shape=shape) if per_click else None,
+            )
+
+        found[WEIGHTED_DCG] = Sums(
+            by_query(gain * discount), searches, by_place=by_place(discount, per_click=False)
+        )
+        found["weighted MRR"] = Sums(by_query(gain / rank), worth, by_place=by_place(1 / rank))
+        found["weighted mean rank of clicks"] = Sums(
+            by_query(gain * rank), worth, True, by_place(rank.astype(float))
+        )
     if matrix.relevance is not None:
         known = np.nan_to_num(matrix.relevance)
         dcg = np.bincount(matrix.search, known * discount, matrix.n_searches)

@@ -121,6 +121,13 @@ class Ranker:
         return booster
 
     @property
+    def choice(self) -> Mapping[str, Any]:
+        """How leaves, rows a leaf, norm and clip came about, with all that was tried, as
+        `Choice.to_dict` has it; nothing for a model that does not tell."""
+        found = self.options.get("choice")
+        return found if isinstance(found, dict) else {}
+
+    @property
     def importance(self) -> dict[str, float]:
         """How much each feature lowered the loss, as shares of the whole, largest first."""
         gain = self._backend.importance(self.booster, self.features)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ from rankdrift.core.version import __version__
 from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.backends import BACKENDS, EachTree, Settings
+from rankdrift.ranking.choosing import candidates, choose
 from rankdrift.ranking.gains import (
     Beyond,
     Gains,
-    Lists,
     Weighting,
     as_propensities,
     fingerprint,
@@ -39,10 +40,11 @@ def train(
     categorical: str | Sequence[str] = (),
     trees: int = 100,
     learning_rate: float = 0.1,
-    leaves: int = 31,
-    min_rows: int = 20,
-    norm: bool = False,
+    leaves: int | None = None,
+    min_rows: int | None = None,
+    norm: bool | None = None,
     clip: float | None = None,
+    fixed: bool = False,
     beyond: Beyond = "error",
     pool: bool = False,
     validation: Log | Matrix | float | None = None,
@@ -57,7 +59,8 @@ def train(
 ) -> Ranker:
     """Learn a ranker that maximises DCG, where a click at rank r is worth 1 / p_r.
 
-    That is LambdaMART on Eq. (5) with the gains of Eq. (6), loss-unbiased.
+    That is LambdaMART on Eq. (5) with the gains of Eq. (6), loss-unbiased. What is not given of
+    `leaves`, `min_rows`, `norm` and `clip` is chosen by the clicks of queries held out.
 
     Parameters
     ----------
@@ -74,14 +77,18 @@ def train(
     learning_rate
         What each tree's scores are multiplied by.
     leaves
-        Of a tree, at most.
+        Of a tree, at most; None: chosen.
     min_rows
-        In a leaf, at least (LightGBM only).
+        In a leaf, at least (LightGBM only); None: chosen.
     norm
         Tame the pull of pairs that are far apart and of searches with many clicks, as the
         libraries do by default; it is not the paper's DCG any more, but often ranks better.
+        None: chosen.
     clip
-        The largest weight that a click may have.
+        The largest weight that a click may have; None: chosen, infinity: no limit.
+    fixed
+        Choose nothing: what is not given is as in the paper, 31 leaves, 20 rows in a leaf, no
+        norm and no clip.
     beyond
         A click at a rank without propensity is an error, or "clip" takes the propensity of
         the nearest rank.
@@ -102,14 +109,16 @@ def train(
     name
         Of the ranker; by default "biased" or "unbiased".
     each
-        Called with the number of each tree, from 1, when it is grown.
+        Called with the number of each tree, from 1, when it is grown; those that were grown to
+        choose by come first.
     say
         Called with remarks.
 
     Returns
     -------
     Ranker
-        The model, with the options, the rows and the propensities it comes from.
+        The model, with the options, the rows and the propensities it comes from; its `choice`
+        has what was tried and what that was worth.
 
     Raises
     ------
@@ -118,15 +127,20 @@ def train(
     NotIdentified
         If a click is at a rank, or in a segment, that the propensities say nothing about.
     """
+    given: dict[str, Any] = {
+        name: value
+        for name, value in (("leaves", leaves), ("min_rows", min_rows), ("norm", norm))
+        if value is not None
+    }
+    if clip is not None:
+        given["clip"] = None if clip == np.inf else clip
     settings = Settings(
+        **{name: value for name, value in given.items() if name != "clip"},
         trees=trees,
         learning_rate=learning_rate,
-        leaves=leaves,
-        min_rows=min_rows,
         early_stopping=early_stopping,
         seed=seed,
         threads=threads,
-        norm=norm,
         params=dict(params or {}),
     )
     if backend not in BACKENDS:
@@ -145,12 +159,34 @@ def train(
     kept, apart = _validation(whole, validation, seed, say)
     # Results with equal scores keep the order of the rows: the order in which they were shown
     # would let the ranks back in.
-    learnt, gains = weighting.weigh(kept.shuffled(seed))
+    rows = kept.shuffled(seed)
+    _say_time(say, rows, trees)
+    library = BACKENDS.get(backend)
+    choice = choose(
+        rows,
+        candidates(
+            given,
+            rows=len(rows),
+            weighted=weighting.propensities is not None,
+            counts_rows=library.counts_rows,
+            fixed=fixed,
+        ),
+        weighting,
+        settings,
+        library,
+        each=each,
+        say=say,
+    )
+    capacity = choice.capacity
+    weighting = replace(weighting, clip=capacity.clip)
+    settings = replace(
+        settings, leaves=capacity.leaves, min_rows=capacity.min_rows, norm=capacity.norm
+    )
+    learnt, gains = weighting.weigh(rows)
     judged = weighting.weigh(apart.shuffled(seed))[0] if apart else None
     curve = weighting.propensities
     _say_clicks(say, kept, gains, weighted=curve is not None)
-    _say_time(say, learnt, trees)
-    grown = BACKENDS.get(backend).grow(learnt, judged, settings, each)
+    grown = library.grow(learnt, judged, settings, each)
     return Ranker(
         name=name or ("biased" if curve is None else "unbiased"),
         backend=backend,
@@ -159,10 +195,12 @@ def train(
         options={
             "trees": trees,
             "learning_rate": learning_rate,
-            "leaves": leaves,
-            "min_rows": min_rows,
-            "norm": norm,
-            "clip": clip,
+            "leaves": capacity.leaves,
+            "min_rows": capacity.min_rows,
+            "norm": capacity.norm,
+            "clip": capacity.clip,
+            "fixed": fixed,
+            "choice": choice.to_dict(),
             "beyond": beyond,
             "pool": pool,
             "early_stopping": early_stopping,
@@ -277,13 +315,14 @@ def _say_clicks(
         )
 
 
-def _say_time(say: Callable[[str], None], lists: Lists, trees: int) -> None:
+def _say_time(say: Callable[[str], None], matrix: Matrix, trees: int) -> None:
     """Each tree compares every result of a search with every other."""
-    pairs = float((lists.sizes.astype(float) ** 2).sum()) / 2
+    sizes = np.diff(matrix.starts)
+    pairs = float((sizes.astype(float) ** 2).sum()) / 2
     minutes = trees * pairs / PAIRS_A_SECOND / 60
     if minutes >= 1:
         say(
-            f"Searches of up to {lists.sizes.max():,} results have {pairs:,.0f} pairs to compare, "
+            f"Searches of up to {sizes.max():,} results have {pairs:,.0f} pairs to compare, "
             f"for each of {trees} trees: about {minutes:,.0f} minutes of one processor. Leaving "
             "deep ranks out (--max-rank) makes that less."
         )

@@ -45,7 +45,13 @@ def trained(
     if model == UNBIASED:
         return xgboost_unbiased(rows, **options)
     return train(
-        rows, propensities=curve, beyond="clip", name=model, norm=model == NORMED, **options
+        rows,
+        propensities=curve,
+        beyond="clip",
+        name=model,
+        norm=model == NORMED,
+        fixed=True,
+        **options,
     )
 
 
@@ -72,6 +78,7 @@ def lightgbm_positions(
     trees: int = 100,
     learning_rate: float = 0.1,
     leaves: int = 31,
+    min_rows: int = 20,
     seed: int = 0,
     threads: int | None = None,
 ) -> Ranker:
@@ -80,6 +87,7 @@ def lightgbm_positions(
         "objective": "lambdarank",
         "learning_rate": learning_rate,
         "num_leaves": leaves,
+        "min_data_in_leaf": min_rows,
         "seed": seed,
         "num_threads": threads or 0,
         "deterministic": True,

@@ -162,7 +162,7 @@ def reproduce_real(
                 say(f"Seed {seed}: training {model}.")
             made = trained(model, rows.only_clicked(), curves.get(model), options)
             found.setdefault(model, []).append(judge(test, made.predict(test.x)))
-        best = train(_every_label(learn), name="labels", **options)
+        best = train(_every_label(learn), name="labels", fixed=True, **options)
         found.setdefault("labels", []).append(judge(test, best.predict(test.x)))
     return found
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from rankdrift.core.words import printable
+from rankdrift.ranking.choosing import Capacity
 from rankdrift.ranking.comparison import Comparison, Improvement, percent
 from rankdrift.ranking.ranker import Ranker
 
@@ -24,6 +28,9 @@ def ranker_report(ranker: Ranker) -> Group:
     if ranker.history:
         best = max(ranker.history)
         rows.append(("validation", f"{best:.4f} of the ideal DCG at tree {ranker.trees}"))
+    choice = ranker.choice
+    if choice:
+        rows.append(("chosen", f"{_capacity(choice)}: {choice['reason']}"))
     about = Table.grid(padding=(0, 2))
     for name, words in rows:
         about.add_row(name, words)
@@ -32,7 +39,25 @@ def ranker_report(ranker: Ranker) -> Group:
     shares.add_column("share of gain", justify="right")
     for name, share in list(ranker.importance.items())[:_FEATURES]:
         shares.add_row(printable(name), f"{share:.1%}")
-    return Group(about, Text(), shares)
+    return Group(about, Text(), *_tried(choice), shares)
+
+
+def _tried(choice: Mapping[str, Any]) -> list[Table | Text]:
+    """What there was to choose from, and what it is worth."""
+    if not choice.get("tried"):
+        return []
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("tried")
+    table.add_column("of the ideal DCG", justify="right")
+    table.add_column("below the best", justify="right")
+    for one in choice["tried"]:
+        below = f"{100 * one['behind']:.1f} ± {100 * one['sd']:.1f}%" if one["sd"] else "–"
+        table.add_row(_capacity(one), f"{one['value']:.4f}", below)
+    return [table, Text()]
+
+
+def _capacity(one: Mapping[str, Any]) -> str:
+    return str(Capacity(one["leaves"], one["min_rows"], one["norm"], one["clip"]))
 
 
 def comparison_report(c: Comparison) -> Group:
@@ -60,12 +85,10 @@ def comparison_report(c: Comparison) -> Group:
         table.add_row(measure.name, "", *values, *improvements)
     verdicts = [Text(printable(verdict)) for verdict in c.verdicts]
     gaps = [Text(printable(f"Rank {at.rank}: {at.gap}.")) for at in c.at_rank if at.gap]
-    spread = (
-        f"improvement ± standard deviation over {c.bootstrap:,} samples of {c.queries:,} queries; "
-        "* p < 0.05"
-    )
+    spread = f"improvement ± standard deviation over {c.spread}; * p < 0.05"
     foot = Text(f"AUC among results shown at one rank; {spread if c.pairs else '0.5 is chance'}")
-    return Group(table, Text(), *gaps, foot, *verdicts)
+    why = [Text(c.judge)] if c.pairs else []
+    return Group(table, Text(), *gaps, foot, *verdicts, *why)
 
 
 def _marked(found: Improvement | None) -> str:

@@ -1,0 +1,255 @@
+"""Matrix -> Choice: how large trees may be and how hard a click may pull, by queries held out.
+
+What propensities gain, trees that are too large for the clicks lose again. So a few settings are
+tried: each learns from two thirds of the queries and orders the others, by turns, and is worth
+the DCG of the clicks it did not see, each weighted by 1 / p.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rankdrift.core.types import Floats, Ints
+from rankdrift.ranking.backends import Backend, EachTree, Settings
+from rankdrift.ranking.gains import Weighting, ideal_dcg
+from rankdrift.ranking.matrix import Matrix
+from rankdrift.ranking.measures import new_ranks
+
+# Of what is tried: fewer than in the end, as trees that are too large show early.
+TREES = 40
+# Fewer of either, and held-out queries tell settings apart by luck alone.
+FEWEST_QUERIES, FEWEST_CLICKS = 100, 500
+# To choose by, so that it does not take hours; beyond, whole queries are left out, by lot.
+MOST_ROWS = 1_000_000
+# Of queries. Halves would make small trees look better than they are with all of them.
+FOLDS = 3
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What a ranker may do with few clicks: the options of `train` of these names.
+
+    clip: None for no limit.
+    """
+
+    leaves: int
+    min_rows: int
+    norm: bool
+    clip: float | None
+
+    def __str__(self) -> str:
+        rows = f", {self.min_rows:,} rows a leaf" if self.min_rows else ""
+        clip = f", clip {self.clip:g}" if self.clip else ""
+        return f"{self.leaves} leaves{rows}{', norm' if self.norm else ''}{clip}"
+
+
+PAPER = Capacity(31, 20, norm=False, clip=None)
+"""The paper's trees: what `fixed` gives."""
+SMALL = Capacity(8, 1000, norm=True, clip=None)
+"""What few queries get, unasked."""
+GRID = (
+    SMALL,
+    Capacity(8, 1000, norm=True, clip=10.0),
+    Capacity(8, 1000, norm=True, clip=3.0),
+    Capacity(4, 200, norm=True, clip=None),
+    Capacity(31, 1000, norm=False, clip=None),
+    Capacity(31, 1000, norm=True, clip=None),
+    PAPER,
+)
+"""What is tried: of those that held-out clicks hardly tell from the best, the first is taken."""
+# A setting that is behind the best by less than so many deviations is hardly told from it.
+HARDLY = 0.5
+# A leaf of a small log may have this share of its rows, or no tree would have a second one.
+SHARE_OF_ROWS = 0.02
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A setting: value is the share of the ideal DCG of held-out clicks; behind and sd how much
+    that is below the best one's, relative, and the deviation of this by the luck of queries."""
+
+    capacity: Capacity
+    value: float
+    behind: float
+    sd: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The setting taken, and why.
+
+    Parameters
+    ----------
+    capacity
+        The one taken.
+    reason
+        How it came to be, in words.
+    tried
+        What there was to choose from, best first; nothing if there was no choice.
+    weighted
+        Whether held-out clicks were weighted by 1 / propensity.
+    """
+
+    capacity: Capacity
+    reason: str
+    tried: tuple[Tried, ...] = ()
+    weighted: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values for JSON."""
+        return {
+            **asdict(self.capacity),
+            "reason": self.reason,
+            "weighted": self.weighted,
+            "tried": [
+                {**asdict(t.capacity), "value": t.value, "behind": t.behind, "sd": t.sd}
+                for t in self.tried
+            ],
+        }
+
+
+def candidates(
+    given: dict[str, Any], *, rows: int, weighted: bool, counts_rows: bool, fixed: bool
+) -> tuple[Capacity, ...]:
+    """What there is to try, without those that are the same once what is given is given.
+
+    Parameters
+    ----------
+    given
+        Fields of Capacity that are not to be chosen.
+    rows
+        How many there are to learn from.
+    weighted
+        Whether there are propensities: without them there is no weight to clip.
+    counts_rows
+        Whether the library heeds `min_rows`.
+    fixed
+        Whether what is not given is as in the paper.
+    """
+    fields = dict(given) if weighted else {"clip": None, **given}
+    if fixed:
+        return (replace(PAPER, **fields),)
+    most = max(1, int(SHARE_OF_ROWS * rows)) if counts_rows else 0
+    tried = (replace(each, min_rows=min(each.min_rows, most)) for each in GRID)
+    return tuple(dict.fromkeys(replace(each, **fields) for each in tried))
+
+
+def choose(
+    matrix: Matrix,
+    wanted: Sequence[Capacity],
+    weighting: Weighting,
+    settings: Settings,
+    backend: Backend,
+    *,
+    each: EachTree | None,
+    say: Callable[[str], None],
+) -> Choice:
+    """The best of some settings by the DCG of held-out clicks.
+
+    Parameters
+    ----------
+    matrix
+        The rows to learn from; those of a search in random order.
+    wanted
+        What there is to choose from; the first if there is too little to choose by.
+    weighting
+        How clicks are weighed, but for the clip.
+    settings
+        How trees are grown, but for the capacity.
+    backend
+        Whose trees.
+    each
+        Called with the number of each tree.
+    say
+        Called with what it will cost.
+    """
+    if len(wanted) == 1:
+        return Choice(wanted[0], "as given")
+    if matrix.n_queries < FEWEST_QUERIES or matrix.n_clicks < FEWEST_CLICKS:
+        return Choice(
+            wanted[0],
+            f"{matrix.n_queries:,} queries with {matrix.n_clicks:,} clicks are too few to choose "
+            f"by ({FEWEST_QUERIES:,} and {FEWEST_CLICKS:,} would do), and small trees are safe",
+        )
+    part = _part(matrix, settings.seed)
+    trees = min(TREES, settings.trees)
+    cost = len(wanted) * (FOLDS - 1) * trees / settings.trees * len(part) / len(matrix)
+    say(
+        f"Choosing among {len(wanted)} settings by the clicks of queries held out, {trees} trees "
+        f"each on {part.n_searches:,} searches: up to {cost:.1f} times the work of the training "
+        "itself. --fixed does without."
+    )
+    few = replace(settings, trees=trees, early_stopping=None)
+    # Whatever is learnt with, the judge has no clip: it would favour rankers that have it too.
+    gain = replace(weighting, clip=None).weigh(part)[1].gain
+    fold = np.random.default_rng(settings.seed).permutation(part.n_queries) % FOLDS
+    found = np.stack(
+        [
+            _held_out_dcg(part, fold[part.query], gain, one, weighting, few, backend, each)
+            for one in wanted
+        ]
+    )  # (K, Q)
+    ideal = float(ideal_dcg(gain, part.search, part.n_searches).sum())
+    return _best(wanted, found, ideal, weighted=weighting.propensities is not None)
+
+
+def _best(wanted: Sequence[Capacity], found: Floats, ideal: float, *, weighted: bool) -> Choice:
+    """By the DCG (K, Q) of each setting and query: the first that is hardly told from the
+    best."""
+    total = found.sum(axis=1)
+    best = int(np.argmax(total))
+    apart = found[best] - found
+    behind = apart.sum(axis=1) / total[best]
+    sd = np.sqrt(apart.shape[1] * apart.var(axis=1)) / total[best]
+    taken = int(np.argmax(behind <= HARDLY * sd))
+    tried = [
+        Tried(one, float(total[i] / ideal), float(behind[i]), float(sd[i]))
+        for i, one in enumerate(wanted)
+    ]
+    by = "weighted by 1 / propensity" if weighted else "as they are, position bias and all"
+    how = "the best" if taken == best else "hardly told from the best"
+    return Choice(
+        wanted[taken],
+        f"{how} by DCG of held-out clicks, {by}",
+        tuple(sorted(tried, key=lambda each: each.behind)),
+        weighted,
+    )
+
+
+def _part(matrix: Matrix, seed: int) -> Matrix:
+    """As many whole queries as have MOST_ROWS rows, by lot."""
+    if len(matrix) <= MOST_ROWS:
+        return matrix
+    order = np.random.default_rng(seed).permutation(matrix.n_queries)
+    rows = np.bincount(matrix.query, minlength=matrix.n_queries)[order]
+    kept = np.zeros(matrix.n_queries, bool)
+    kept[order[np.cumsum(rows) <= MOST_ROWS]] = True
+    return matrix.take(kept[matrix.query])
+
+
+def _held_out_dcg(
+    matrix: Matrix,
+    fold: Ints,
+    gain: Floats,
+    capacity: Capacity,
+    weighting: Weighting,
+    settings: Settings,
+    backend: Backend,
+    each: EachTree | None,
+) -> Floats:
+    """(Q,): the DCG of each query's clicks in the order of trees that did not see the query."""
+    own = replace(settings, leaves=capacity.leaves, min_rows=capacity.min_rows, norm=capacity.norm)
+    weighed = replace(weighting, clip=capacity.clip)
+    score = np.empty(len(matrix))
+    for out in range(FOLDS):
+        apart = fold == out
+        grown = backend.grow(weighed.weigh(matrix.take(~apart))[0], None, own, each)
+        score[apart] = backend.predict(
+            backend.open(grown.text), matrix.x[apart], matrix.features, grown.trees
+        )
+    discount = 1 / np.log2(new_ranks(matrix, score, settings.seed) + 1)
+    return np.bincount(matrix.query, gain * discount, matrix.n_queries).astype(np.float64)
