@@ -171,7 +171,8 @@ def _agreement(con: Any, j: Judgments, level: float) -> Agreement:
     [(matched,)] = con.execute("SELECT count(*) FROM rd_seen").fetchall()
     # Of every two docs of a query: do relevance and label say the same?
     found = con.execute(
-        "SELECT a.text AS text, sum(sign(a.relevance - b.relevance) * sign(a.label - b.label)) AS s,"
+        "SELECT a.text AS text,"
+        " sum(sign(a.relevance - b.relevance) * sign(a.label - b.label)) AS s,"
         " sum(abs(sign(a.label - b.label))) AS apart,"
         " sum(abs(sign(a.relevance - b.relevance))) AS told, any_value(n) AS n"
         " FROM rd_seen AS a JOIN rd_seen AS b ON a.query = b.query AND a.doc < b.doc"

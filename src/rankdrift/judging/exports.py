@@ -135,7 +135,7 @@ def export(
 
 def forms_in_words() -> str:
     """The forms there are, as the help of the command line lists them."""
-    return "; ".join(f"{form.name} ({form.use})" for form in FORMS)
+    return ", ".join(FORMS.names)
 
 
 # -- TREC ------------------------------------------------------------------------------------------

@@ -122,13 +122,16 @@ def _read(con: Any, name: str) -> Judgments:
     texts = con.execute(f"SELECT DISTINCT {queries} FROM rd_file ORDER BY {queries}").fetchall()
     docs = con.execute("SELECT DISTINCT doc FROM rd_file ORDER BY doc").fetchall()
     x = [columns[f"rd_f{i}"] for i in range(len(features))]
+    numbers: dict[str, Any] = {
+        n: columns[n].astype(np.int64 if n == "days" else np.float64) for n in NUMBERS
+    }
     judgments = Judgments(
         query_columns=tuple(meta["query_columns"]),
         queries=objects(texts, len(meta["query_columns"])),
         docs=objects(docs, 1)[:, 0],
         query=columns["rd_query"].astype(np.int64),
         doc=columns["rd_doc"].astype(np.int64),
-        **{n: columns[n].astype(np.int64 if n == "days" else np.float64) for n in NUMBERS},
+        **numbers,
         features=np.stack(x, axis=1) if x else np.zeros((len(columns["rd_doc"]), 0)),
         feature_names=tuple(meta["feature_names"]),
         funnel=Funnel.from_dict(meta["funnel"]),

@@ -37,14 +37,15 @@ class Scale:
     default
         Its thresholds, four ascending numbers; None: they must be given.
     cuts
-        (values of graded pairs, thresholds) -> the thresholds on the values themselves.
+        (values of graded pairs, thresholds) -> the thresholds on the values themselves, if they are
+        not.
     """
 
     name: str
     use: str
     value: Callable[[Judgments, float | None], Floats]
     default: tuple[float, ...] | None
-    cuts: Callable[[Floats, Floats], Floats] = lambda values, thresholds: thresholds
+    cuts: Callable[[Floats, Floats], Floats] | None = None
 
 
 SCALES: Registry[Scale] = Registry("scale")
@@ -124,7 +125,7 @@ def grade(
         )
     values = scale.value(judgments, reference)
     told = judgments.known >= enough
-    cuts = scale.cuts(values[told], wanted)
+    cuts = scale.cuts(values[told], wanted) if scale.cuts else wanted
     graded = np.searchsorted(cuts, values, side="right")
     return Grades(np.where(told, graded, NOT_ENOUGH).astype(np.int64), cuts, by)
 
@@ -153,7 +154,7 @@ SCALES.register(
     )
 )
 SCALES.register(
-    Scale("better", "probabilities of being better than a reference", _better, (0.1, 0.5, 0.9, 0.99))
+    Scale("better", "probabilities to be better than a reference", _better, (0.1, 0.5, 0.9, 0.99))
 )
 SCALES.register(Scale("relevance", "relevances", _relevance, None))
 

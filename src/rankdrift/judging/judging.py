@@ -109,21 +109,31 @@ def judge(
         remarks += ("The propensities came without errors, so intervals have none of theirs.",)
     for remark in remarks if say else ():
         say(remark)  # type: ignore[misc]  # there is one
-    expected = query_level(found) if by_query else np.full(len(found), found.click_rate)
+    expected, variance = np.full(len(found), found.click_rate), np.zeros(len(found))
+    if by_query:
+        expected, variance = query_level(found)
     if carried:
         expected = learnt_means(found, expected, seed)
     mean = _logit(np.array([found.click_rate]))
     location = _logit(expected)
     listed = Evidence(found.clicks, found.exposure, found.squares, np.ones(len(found)))
-    all_locations = np.concatenate([location, np.repeat(mean, len(found.rest["pairs"]))])
-    prior = fit_spread(_with_rest(listed, found), all_locations, seed)
+    bins = len(found.rest["pairs"])
+    prior = fit_spread(
+        _with_rest(listed, found),
+        np.concatenate([location, np.repeat(mean, bins)]),
+        np.concatenate([variance, np.zeros(bins)]),
+        seed,
+    )
     if carried or by_query:
         keep = (found.clicks > 0) | (found.exposure >= min_exposure)
-        found, listed, location = found.take(keep), listed.take(keep), location[keep]
-    known = posterior(listed, location + prior.shift, prior.spread, level)
+        found, listed = found.take(keep), listed.take(keep)
+        location, variance = location[keep], variance[keep]
+    spread = np.sqrt(prior.spread**2 + variance)
+    known = posterior(listed, location + prior.shift, spread, level)
     return _judgments(
         found,
         known,
+        spread,
         level=level,
         prior={
             "mean": float(1 / (1 + np.exp(-mean[0]))),
@@ -160,7 +170,7 @@ def _with_rest(listed: Evidence, found: Statistics) -> Evidence:
 
 
 def _judgments(
-    found: Statistics, known: Posterior, *, level: float, prior: dict[str, float], **more: Any
+    found: Statistics, known: Posterior, spread: Floats, *, level: float, **more: Any
 ) -> Judgments:
     """With the error of the propensities in it.
 
@@ -168,7 +178,7 @@ def _judgments(
     share of e, and the prior's mean one off by the pool's share. The posterior is between the two,
     nearer to the clicks the more they settled.
     """
-    own = np.clip(1 - (known.logit_sd / prior["spread"]) ** 2, 0.0, 1.0)
+    own = np.clip(1 - (known.logit_sd / spread) ** 2, 0.0, 1.0)
     moved = own[:, None] * found.errors + (1 - own)[:, None] * found.pooled_error
     of_curve = np.sqrt((moved**2).sum(axis=1) + own**2 * found.other_error)
     reach = t_quantile(level, np.inf) * of_curve
@@ -189,8 +199,7 @@ def _judgments(
         days=found.days,
         logit=known.logit,
         logit_sd=np.hypot(known.logit_sd, of_curve / np.maximum(1 - known.mean, 0.05)),
-        rest={name: float(values.sum()) for name, values in found.rest.items() if name != "squares"},
-        prior=prior,
+        rest={name: float(found.rest[name].sum()) for name in ("pairs", "appearances", "exposure")},
         level=level,
         features=found.features,
         feature_names=found.feature_names,

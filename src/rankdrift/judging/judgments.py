@@ -53,16 +53,17 @@ class Judgments(Tabular):
     query_columns
         What makes a query.
     queries
-        (Q, columns): the values of each query's columns, None where one is missing.
+        (Q, columns): the values of each query's columns, ascending, None (the last) where one is
+        missing.
     docs
-        (D,): the docs, each once.
+        (D,): the docs, each once, ascending.
     query, doc
         (N,): places in `queries` and `docs`; pairs are in their order.
     relevance, low, high
         (N,): the mean of what is known, and the ends of its interval.
     known
-        (N,), 0 to 1: the share of what was open about the pair that its own clicks settled. At 0 the
-        relevance is that of the prior.
+        (N,), 0 to 1: the share of what was open about the pair that its own clicks settled. At 0
+        the relevance is that of the prior.
     clicks, appearances, exposure
         (N,): of the pair; exposure is the sum of the propensities of the ranks it was shown at.
     days
@@ -155,7 +156,15 @@ class Judgments(Tabular):
         return self._columns(rows[self.query[rows] == place[0]])
 
     def better(self, query: str, doc: str, other: str) -> float:
-        """The probability that `doc` is more relevant to `query` than `other` is."""
+        """The probability that one doc is more relevant to a query than another.
+
+        Parameters
+        ----------
+        query
+            Its text.
+        doc, other
+            Both judged for it.
+        """
         found = self.of(query)
         for name in (doc, other):
             if name not in found["doc"]:

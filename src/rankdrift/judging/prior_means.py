@@ -22,6 +22,7 @@ TREES, LEAVES, RATE, MIN_ROWS = 100, 8, 0.1, 100
 _WORTH = np.geomspace(0.25, 256, 11)  # clicks that the mean of all pairs may be worth, for a query
 _HIGHEST = 0.98  # no pair is expected to be more relevant
 _LOWEST = 1e-6
+_FEW = 50_000  # pairs for which threads would wait for each other longer than they work
 
 
 def feature_sql(log: Log, features: Wanted) -> dict[str, str]:
@@ -47,20 +48,28 @@ def feature_sql(log: Log, features: Wanted) -> dict[str, str]:
     }
 
 
-def query_level(found: Statistics) -> Floats:
-    """(N,): clicks over exposure of the *other* pairs of each query, as if the mean of all pairs
-    had been seen besides, as much of it as tells the clicks best."""
+def query_level(found: Statistics) -> tuple[Floats, Floats]:
+    """What the *other* pairs of its query say of each pair: a mean (N,), and the variance (N,) of
+    its log.
+
+    It is their clicks over their exposure, as if the mean of all pairs had been seen besides, as
+    much of it as tells the clicks best: a Gamma prior of queries, whose posterior has as its shape
+    the clicks and those that the mean of all is worth.
+    """
+    from scipy.special import digamma, polygamma
+
     mean = found.click_rate
     totals = [
         np.bincount(found.query, values, minlength=len(found.queries))[found.query] - values
         for values in (found.clicks, found.exposure)
     ]
-    others = [
-        (np.maximum(totals[0], 0) + worth) / (np.maximum(totals[1], 0) + worth / mean)
-        for worth in _WORTH
-    ]
+    clicks, exposure = (np.maximum(total, 0.0) for total in totals)
+    others = [(clicks + worth) / (exposure + worth / mean) for worth in _WORTH]
     fits = [(found.clicks * np.log(m) - found.exposure * m).sum() for m in others]
-    return _bounded(others[int(np.argmax(fits))])
+    worth = _WORTH[int(np.argmax(fits))]
+    shape = clicks + worth
+    typical = np.exp(digamma(shape)) / (exposure + worth / mean)
+    return _bounded(typical), np.asarray(polygamma(1, shape))
 
 
 def learnt_means(found: Statistics, start: Floats, seed: int = 0) -> Floats:
@@ -91,6 +100,7 @@ def learnt_means(found: Statistics, start: Floats, seed: int = 0) -> Floats:
         "learning_rate": RATE,
         "min_data_in_leaf": MIN_ROWS,
         "seed": seed,
+        "num_threads": 1 if len(found) < _FEW else 0,
         "deterministic": True,
         "force_row_wise": True,
         "verbose": -1,

@@ -5,9 +5,10 @@ typical row and n = E² / E₂ how many such rows there were:
 
     log L(z) = c log z + max(n - c, 0) log(1 - q z),    logit z ~ N(location, spread²)
 
-Location is that of the pair's prior mean; one shift of all locations, and the spread, are those under
-which the clicks of all pairs are likeliest. Everything is integrated on a grid of each pair's own,
-narrowed to where its posterior is.
+Location is that of the pair's prior mean; where that is not known for sure, its variance is added
+to spread². One shift of all locations, and the spread, are those under which the clicks of all
+pairs are likeliest. Everything is integrated on a grid of each pair's own, narrowed to where its
+posterior is.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Bools, Floats, Indices
 from rankdrift.propensities.intervals import check_level
 
 POINTS = 97  # of the grid on which a posterior is summed up
@@ -56,7 +57,7 @@ class Evidence:
         """n - c (N,): typical rows that were not clicked."""
         return np.asarray(np.maximum(self.exposure**2 / self.squares - self.clicks, 0.0))
 
-    def take(self, rows: slice | Floats) -> Evidence:
+    def take(self, rows: slice | Bools | Indices) -> Evidence:
         """Some of the rows."""
         return Evidence(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
@@ -81,7 +82,9 @@ class Posterior:
     logit_sd: Floats
 
 
-def fit_spread(evidence: Evidence, location: Floats, seed: int = 0) -> Spread:
+def fit_spread(
+    evidence: Evidence, location: Floats, variance: Floats | float = 0.0, seed: int = 0
+) -> Spread:
     """The shift and the spread under which the clicks of all pairs are likeliest.
 
     Parameters
@@ -90,6 +93,8 @@ def fit_spread(evidence: Evidence, location: Floats, seed: int = 0) -> Spread:
         Of all pairs; where there are more rows than `_TO_FIT`, of as many drawn at random.
     location
         (N,): the logit of each pair's prior mean.
+    variance
+        (N,): of the location, which adds to that of the spread.
     seed
         Of the draw.
     """
@@ -97,23 +102,25 @@ def fit_spread(evidence: Evidence, location: Floats, seed: int = 0) -> Spread:
 
     rows, pairs = _draw(evidence, seed)
     e, mu = evidence.take(rows), location[rows]
+    unsure = np.broadcast_to(np.asarray(variance, float), location.shape)[rows]
     found = np.array([0.0, np.log(_FIRST_SPREAD)])
     bounds = [(-20.0, 20.0), (np.log(_LEAST_SPREAD), np.log(_MOST_SPREAD))]
     for _ in range(_ROUNDS):
         # Wider than the last spread, so that a wider one is seen as well.
-        grids = [_grid(part, m + found[0], 2 * np.exp(found[1])) for part, m in _parts(e, mu)]
+        wide = 2 * np.sqrt(np.exp(2 * found[1]) + unsure)
+        grids = [_grid(*part) for part in _parts(e, mu + found[0], wide)]
         t = np.concatenate([grid[0] for grid in grids])
         fit = np.concatenate([grid[1] for grid in grids]) + np.log(t[:, 1] - t[:, 0])[:, None]
         t -= mu[:, None]
         before = found
-        found = minimize(_misfit, before, (t, fit, pairs), jac=True, bounds=bounds).x
+        found = minimize(_misfit, before, (t, fit, pairs, unsure), jac=True, bounds=bounds).x
         change = np.abs(found - before) / (np.exp(found[1]), 1.0)
         if change.max() < _SETTLED:
             break
     return Spread(float(found[0]), float(np.exp(found[1])))
 
 
-def _draw(evidence: Evidence, seed: int) -> tuple[Floats, Floats]:
+def _draw(evidence: Evidence, seed: int) -> tuple[Indices, Floats]:
     """Rows to fit to, and how many pairs each of them stands for. Rows that stand for many are all
     taken: they are few."""
     many = np.flatnonzero(evidence.pairs > 1)
@@ -126,23 +133,28 @@ def _draw(evidence: Evidence, seed: int) -> tuple[Floats, Floats]:
     return np.concatenate([drawn, many]), np.concatenate([weight, evidence.pairs[many]])
 
 
-def _misfit(at: Floats, t: Floats, fit: Floats, pairs: Floats) -> tuple[float, Floats]:
+def _misfit(
+    at: Floats, t: Floats, fit: Floats, pairs: Floats, unsure: Floats
+) -> tuple[float, Floats]:
     """Minus the log-likelihood of (shift, log spread) by pair, and its slope."""
-    shift, spread = at[0], np.exp(at[1])
-    away = (t - shift) / spread
+    own = np.exp(2 * at[1])
+    spread = np.sqrt(own + unsure)
+    away = (t - at[0]) / spread[:, None]
     log = fit - 0.5 * away**2
     top = log.max(axis=1, keepdims=True)
     weight = np.exp(log - top)
     total = weight.sum(axis=1)
     weight /= total[:, None]
-    likelihood = top[:, 0] + np.log(total) - at[1]
+    likelihood = top[:, 0] + np.log(total) - np.log(spread)
     first, second = (weight * away).sum(axis=1), (weight * away**2).sum(axis=1)
-    slope = np.array([(pairs * first).sum() / spread, (pairs * (second - 1)).sum()])
+    slope = np.array(
+        [(pairs * first / spread).sum(), (pairs * (second - 1) * own / spread**2).sum()]
+    )
     return -float((pairs * likelihood).sum()) / pairs.sum(), -slope / pairs.sum()
 
 
 def posterior(
-    evidence: Evidence, location: Floats, spread: float, level: float = 0.95
+    evidence: Evidence, location: Floats, spread: Floats | float, level: float = 0.95
 ) -> Posterior:
     """The relevance of each pair.
 
@@ -153,20 +165,21 @@ def posterior(
     location
         (N,): the middle of each pair's prior, in logits, the shift included.
     spread
-        Of the prior.
+        (N,), or of all pairs alike: of the prior.
     level
         Of the intervals.
     """
     check_level(level)
-    found = [_summary(e, mu, spread, level) for e, mu in _parts(evidence, location)]
+    every = np.broadcast_to(np.asarray(spread, float), location.shape)
+    found = [_summary(*part, level) for part in _parts(evidence, location, every)]
     columns = np.concatenate(found, axis=1) if found else np.zeros((5, 0))
     return Posterior(*columns)
 
 
-def _summary(e: Evidence, mu: Floats, spread: float, level: float) -> Floats:
+def _summary(e: Evidence, mu: Floats, spread: Floats, level: float) -> Floats:
     """(5, N): mean, low, high, and mean and deviation of the logit."""
     t, fit = _grid(e, mu, spread)
-    log = fit - 0.5 * ((t - mu[:, None]) / spread) ** 2
+    log = fit - 0.5 * ((t - mu[:, None]) / spread[:, None]) ** 2
     weight = np.exp(log - log.max(axis=1, keepdims=True))
     weight /= weight.sum(axis=1, keepdims=True)
     mean = (weight / (1 + np.exp(-t))).sum(axis=1)
@@ -185,7 +198,7 @@ def _quantile(t: Floats, below: Floats, share: float) -> Floats:
     return np.asarray(t[rows, after - 1] + part * (t[rows, after] - t[rows, after - 1]))
 
 
-def _grid(e: Evidence, mu: Floats, spread: float) -> tuple[Floats, Floats]:
+def _grid(e: Evidence, mu: Floats, spread: Floats) -> tuple[Floats, Floats]:
     """(N, POINTS) logits where the posterior is, and their log-likelihood."""
     rate = np.clip(e.clicks / e.exposure, 1e-9, 1 - 1e-6)
     peak = np.log(rate / (1 - rate))
@@ -198,7 +211,8 @@ def _grid(e: Evidence, mu: Floats, spread: float) -> tuple[Floats, Floats]:
     for _ in range(_NARROWINGS):
         step = (high - low) / (_COARSE - 1)
         t = low[:, None] + step[:, None] * np.arange(_COARSE)
-        log = _log_likelihood(t, clicks, misses, q) - 0.5 * ((t - mu[:, None]) / spread) ** 2
+        away = (t - mu[:, None]) / spread[:, None]
+        log = _log_likelihood(t, clicks, misses, q) - 0.5 * away**2
         inside = log > log.max(axis=1, keepdims=True) - _DEPTH
         first, last = inside.argmax(axis=1), _COARSE - 1 - inside[:, ::-1].argmax(axis=1)
         low, high = low + (first - 1) * step, low + (last + 1) * step
@@ -212,7 +226,9 @@ def _log_likelihood(t: Floats, clicks: Floats, misses: Floats, q: Floats) -> Flo
     return np.asarray(misses * np.log1p(-chance) - clicks * np.log1p(odds))
 
 
-def _parts(e: Evidence, location: Floats) -> Iterator[tuple[Evidence, Floats]]:
+def _parts(
+    e: Evidence, location: Floats, spread: Floats
+) -> Iterator[tuple[Evidence, Floats, Floats]]:
     for start in range(0, len(e), _AT_ONCE):
         rows = slice(start, start + _AT_ONCE)
-        yield e.take(rows), location[rows]
+        yield e.take(rows), location[rows], spread[rows]

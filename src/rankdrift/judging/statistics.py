@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from rankdrift.core.dialects import Dialect
 from rankdrift.core.errors import BadLog, BadOption, NotIdentified
+from rankdrift.core.frames import objects
 from rankdrift.core.types import Bools, Floats, Ints, Segment
 from rankdrift.core.words import many, ranges
-from rankdrift.core.frames import objects
 from rankdrift.counts.funnel import INPUT, USED, Funnel, Used, waterfall
 from rankdrift.log.columns import resolve
 from rankdrift.log.engines.engine import Progress
@@ -44,8 +44,8 @@ MIN_EXPOSURE = 1.0
 """Pairs without a click are listed from this exposure on; the others only shape the prior."""
 EXPOSURES = "exposures"  # the step that has the curve: what a row at a rank adds to its pair
 SUMS = "sums"  # the step that has every pair
-# How far errors of the curve move a pair's exposure is kept along so many directions, as long as
-# those explain less than this share of the variance.
+# How far errors of the curve move a pair's exposure is kept along so many directions at most, and
+# no more than explain this share of the variance.
 MOST_DIRECTIONS, EXPLAINED = 3, 0.99
 _PER_OCTAVE = 8  # bins of exposure of pairs that are not listed
 _BITS = 62  # days that fit one whole number
@@ -172,13 +172,9 @@ class _Curves:
     """What a row adds to its pair, by segment and rank: a table of numbers, one a sum."""
 
     segments: tuple[Segment, ...]
-    rows: tuple[tuple[int, int, Floats], ...]  # (place of the segment, rank, (2 + K + 1,) p, p²…)
+    rows: tuple[tuple[int, int, Floats], ...]  # (place of the segment, rank, numbers by `names`)
     directions: int
-
-    @property
-    def known(self) -> set[tuple[Segment, int]]:
-        """The segments and ranks that have a propensity."""
-        return {(self.segments[s], rank) for s, rank, _ in self.rows}
+    other: bool  # whether anything worth counting is along none of the directions
 
     @property
     def adds(self) -> dict[tuple[Segment, int], Floats]:
@@ -188,14 +184,15 @@ class _Curves:
     @property
     def names(self) -> list[str]:
         """Of the numbers, inside a plan."""
-        return ["p", "p2", *(f"d{k + 1}" for k in range(self.directions)), "v"]
+        along = [f"d{k + 1}" for k in range(self.directions)]
+        return ["p", "p2", *along, *(["v"] if self.other else [])]
 
 
 def read_statistics(
     log: Log,
     propensities: Propensities,
     *,
-    recency: Recency = Recency(),  # noqa: B008  # frozen
+    recency: Recency = Recency(),  # frozen
     min_exposure: float = MIN_EXPOSURE,
     pool: bool = False,
     features: Mapping[str, str] | None = None,
@@ -269,14 +266,18 @@ def _curves(p: Propensities, by_segment: bool) -> _Curves:
     """
     curves = dict(p.segments) if by_segment else {(): p}
     directions = np.zeros((len(p.ranks), 0)) if by_segment else _directions(p)
+    variance = _variance(p)
+    other = by_segment or bool(
+        (variance - (directions**2).sum(axis=1)).sum() > (1 - EXPLAINED) * variance.sum()
+    )
     rows = []
     for s, curve in enumerate(curves.values()):
         along = np.zeros((len(curve.ranks), 0)) if by_segment else directions
-        left = np.maximum(_variance(curve) - (along**2).sum(axis=1), 0.0)
+        left = np.maximum(_variance(curve) - (along**2).sum(axis=1), 0.0)[:, None]
         v = curve.values[:, None]
-        table = np.concatenate([v, v**2, v * along, v * left[:, None]], axis=1)
+        table = np.concatenate([v, v**2, v * along, *([v * left] if other else [])], axis=1)
         rows += [(s, int(rank), table[i]) for i, rank in enumerate(curve.ranks)]
-    return _Curves(tuple(curves), tuple(rows), directions.shape[1])
+    return _Curves(tuple(curves), tuple(rows), directions.shape[1], other)
 
 
 def _variance(curve: Propensities) -> Floats:
@@ -343,7 +344,7 @@ def _tally(log: Log, planner: Planner, curves: _Curves, recency: Recency) -> _Ta
             pooled += rows * adds[key]
     _refuse_segments({tuple(row[1:-5]) for row in shown}, curves)
     totals["candidates"] = totals.get("used", np.zeros(3, int))
-    lines = waterfall({name: tuple(map(int, numbers)) for name, numbers in totals.items()})
+    lines = waterfall({name: (int(n[0]), int(n[1]), 0) for name, n in totals.items()})
     total, used = lines.pop(INPUT), lines.pop(USED)
     refuse_rank_zero(log, int(totals.get("rank_zero", [0])[0]), total.rows)
     if not used.rows:
@@ -358,7 +359,7 @@ def _tally(log: Log, planner: Planner, curves: _Curves, recency: Recency) -> _Ta
             "Check the column of clicks (--click)."
         )
     lost = lines.get("no_propensity")
-    remarks = ()
+    remarks: tuple[str, ...] = ()
     if lost and lost.rows:
         remarks = (
             f"{many(lost.rows, 'row')} with {many(lost.clicks, 'click')} at rank "
@@ -371,7 +372,7 @@ def _tally(log: Log, planner: Planner, curves: _Curves, recency: Recency) -> _Ta
         ),
         first if from_day is None or first is None else max(first, from_day),
         last,
-        pooled[2:-1] / pooled[0],
+        pooled[2 : 2 + curves.directions] / pooled[0],
         remarks,
     )
 
@@ -416,12 +417,11 @@ def _plan(
     times = "" if weight == "1" else f" * {weight}"
     sums = {name: f"sum(e.{name}{times})" for name in curves.names}
     sums |= {name: f"avg({double.format(name)})" for name in at}
-    sums |= {
-        f"b{i + 1}": sql for i, sql in enumerate(_day_bits(day, tally) if p.roles.day else ())
-    }
-    same = [f"r.rank = e.e_rank"]
+    sums |= {f"b{i + 1}": sql for i, sql in enumerate(_day_bits(day, tally) if p.roles.day else ())}
+    same = ["r.rank = e.e_rank"]
     same += [
-        f"coalesce('=' || r.{g}, '') = e.e_{g}" for g in p.segments  # NULL is a segment too
+        f"coalesce('=' || r.{g}, '') = e.e_{g}"
+        for g in p.segments  # NULL is a segment too
     ]
     keep = f" AND {day} >= {tally.first}" if recency.last is not None else ""
     listed = ", ".join(f"r.{key}" for key in keys)
@@ -503,9 +503,7 @@ def _text_type(d: Dialect) -> str:
 # -- home ------------------------------------------------------------------------------------------
 
 
-def _fetch(
-    connection: Any, p: Planner, curves: _Curves, feature_names: list[str]
-) -> Statistics:
+def _fetch(connection: Any, p: Planner, curves: _Curves, feature_names: list[str]) -> Statistics:
     queries = ", ".join(p.queries)
     table = f"(FROM {RESULT_TABLE} WHERE doc IS NOT NULL)"
     names = connection.execute(f"SELECT * FROM {RESULT_TABLE} LIMIT 0").description
@@ -540,14 +538,17 @@ def _fetch(
         appearances=of["n"],
         exposure=exposure,
         squares=of["p2"],
-        errors=np.stack(along, axis=1) / exposure[:, None] if along else np.zeros((len(exposure), 0)),
-        other_error=of["v"] / exposure,
+        errors=_columns(along, len(exposure)) / exposure[:, None],
+        other_error=of["v"] / exposure if curves.other else np.zeros(len(exposure)),
         days=np.ma.getdata(found["days"]).astype(np.int64),
-        features=np.stack([of[f"f{i + 1}"] for i in range(len(feature_names))], axis=1)
-        if feature_names
-        else np.zeros((len(exposure), 0)),
+        features=_columns([of[f"f{i + 1}"] for i in range(len(feature_names))], len(exposure)),
         rest={name: np.ma.getdata(column) for name, column in rest.items()},
         pooled_error=np.zeros(curves.directions),
         funnel=Funnel(),
         feature_names=tuple(feature_names),
     )
+
+
+def _columns(columns: Sequence[Floats], rows: int) -> Floats:
+    """(rows, columns), though there be none."""
+    return np.stack(columns, axis=1) if columns else np.zeros((rows, 0))
