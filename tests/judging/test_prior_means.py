@@ -7,10 +7,10 @@ import pytest
 from support.judged_logs import true_curve, world
 
 from rankdrift import read_log
-from rankdrift.judging.prior_means import feature_sql, learnt_means, query_level
+from rankdrift.judging.prior_means import feature_sql, learnt_means, query_level, rank_level
 from rankdrift.judging.statistics import read_statistics
 
-WORTH = 2.0  # clicks that the mean of all pairs is worth
+WORTH = 2.0  # clicks that the level of all queries is worth
 
 
 @pytest.fixture(scope="module")
@@ -22,19 +22,30 @@ def found():
 
 def test_the_level_of_a_query_is_that_of_its_other_docs(found, monkeypatch):
     monkeypatch.setattr("rankdrift.judging.prior_means._WORTH", np.array([WORTH]))
-    means, variances = query_level(found)
+    start = np.full(len(found), found.click_rate)
+    means, variances = query_level(found, start)
     assert ((means > 0) & (means < 1)).all() and (variances > 0).all()
     pair = int(np.argmax(found.clicks))
     doubled = found.clicks.copy()
     doubled[pair] *= 2
-    changed = replace(found, clicks=doubled)
-    after, _ = query_level(changed)
+    after, _ = query_level(replace(found, clicks=doubled), start)
     siblings = (found.query == found.query[pair]) & (np.arange(len(found)) != pair)
     assert (after[siblings] > 1.1 * means[siblings]).all()
-    # The pair's own mean moves as far as that of all pairs does, by what that is worth.
-    looks = found.exposure[siblings].sum()
-    moved = (looks + WORTH / found.click_rate) / (looks + WORTH / changed.click_rate)
-    assert after[pair] / means[pair] == pytest.approx(moved)
+    assert (
+        np.delete(after, np.flatnonzero(siblings)) == np.delete(means, np.flatnonzero(siblings))
+    ).all()
+
+
+def test_the_rank_a_pair_is_usually_shown_at_tells_what_the_ranker_knows(found):
+    # Here the ranker knew nothing, and so little is to be told.
+    level, _ = rank_level(found)
+    assert np.abs(np.log(level / found.click_rate)).max() < 0.5
+    # Were relevance in proportion to the propensity of the usual rank, that would be found.
+    typical = found.exposure / found.appearances
+    level, rest = rank_level(replace(found, clicks=found.exposure * typical * 0.1))
+    middle = (typical > np.quantile(typical, 0.02)) & (typical < np.quantile(typical, 0.98))
+    assert level[middle] == pytest.approx(0.1 * typical[middle], rel=0.05)  # but for the ridge
+    assert len(rest) == 0
 
 
 def test_trees_are_learnt_on_other_queries(found):

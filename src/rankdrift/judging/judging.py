@@ -13,7 +13,7 @@ from rankdrift.core.naming import names_checked
 from rankdrift.core.types import Floats
 from rankdrift.harvesting.taking import take_log
 from rankdrift.judging.judgments import Judgments
-from rankdrift.judging.prior_means import feature_sql, learnt_means, query_level
+from rankdrift.judging.prior_means import feature_sql, learnt_means, query_level, rank_level
 from rankdrift.judging.shrinkage import Evidence, Posterior, fit_spread, posterior
 from rankdrift.judging.statistics import MIN_EXPOSURE, Recency, Statistics, read_statistics
 from rankdrift.log.engines.engine import Progress
@@ -41,9 +41,9 @@ def judge(
 ) -> Judgments:
     """Judge how relevant each doc is to each query, from its clicks at whatever ranks it had.
 
-    Clicks are set against the exposure at every rank shown, and shrunk towards what pairs are like
-    (empirical Bayes), the more, the less a pair was seen. The error of the propensities is in the
-    intervals.
+    Clicks are set against the exposure at every rank shown, and shrunk towards what pairs at such
+    ranks are like (empirical Bayes), the more, the less a pair was seen. The error of the
+    propensities is in the intervals.
 
     Parameters
     ----------
@@ -109,19 +109,19 @@ def judge(
         remarks += ("The propensities came without errors, so intervals have none of theirs.",)
     for remark in remarks if say else ():
         say(remark)  # type: ignore[misc]  # there is one
-    expected, variance = np.full(len(found), found.click_rate), np.zeros(len(found))
+    expected, of_rest = rank_level(found)
+    variance = np.zeros(len(found))
     if by_query:
-        expected, variance = query_level(found)
+        expected, variance = query_level(found, expected)
     if carried:
         expected = learnt_means(found, expected, seed)
     mean = _logit(np.array([found.click_rate]))
     location = _logit(expected)
     listed = Evidence(found.clicks, found.exposure, found.squares, np.ones(len(found)))
-    bins = len(found.rest["pairs"])
     prior = fit_spread(
         _with_rest(listed, found),
-        np.concatenate([location, np.repeat(mean, bins)]),
-        np.concatenate([variance, np.zeros(bins)]),
+        np.concatenate([location, _logit(of_rest)]),
+        np.concatenate([variance, np.zeros(len(of_rest))]),
         seed,
     )
     if carried or by_query:

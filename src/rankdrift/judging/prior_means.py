@@ -1,7 +1,8 @@
 """What a pair's relevance is expected to be before its own clicks are looked at.
 
-By default the same for all: clicks over exposure. The other docs of its query tell more, and so do
-features, or the score of an old ranker, by trees that are learnt on other queries.
+By default it is what pairs are like that are usually shown at such ranks: where the ranker puts a
+doc tells what the ranker knows of it. The other docs of its query tell more, and so do features, or
+the score of an old ranker, by trees that are learnt on other queries.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from rankdrift.ranking.matrix_reading import NUMBERS, Wanted, as_number, resolve
 
 FOLDS = 5  # of queries: the trees for one are learnt on the others
 TREES, LEAVES, RATE, MIN_ROWS = 100, 8, 0.1, 100
-_WORTH = np.geomspace(0.25, 256, 11)  # clicks that the mean of all pairs may be worth, for a query
+_WORTH = np.geomspace(0.25, 256, 11)  # clicks that the level of all queries may be worth
+_STEPS, _RIDGE = 50, 1.0  # of Newton; clicks' worth of doubt that ranks matter at all
+_RANGE = (-30.0, 5.0)  # of logs, on the way
 _HIGHEST = 0.98  # no pair is expected to be more relevant
 _LOWEST = 1e-6
 _FEW = 50_000  # pairs for which threads would wait for each other longer than they work
@@ -48,28 +51,69 @@ def feature_sql(log: Log, features: Wanted) -> dict[str, str]:
     }
 
 
-def query_level(found: Statistics) -> tuple[Floats, Floats]:
+def rank_level(found: Statistics) -> tuple[Floats, Floats]:
+    """What pairs usually shown at such ranks are like, for each of the pairs (N,), and of the bins
+    of the rest (B,): clicks over exposure, as a function of the mean propensity of a pair's
+    appearances.
+
+    A Poisson regression of clicks with exposure as its offset, on that mean's log and its square:
+    three numbers for all pairs, so that none sees its own clicks in it.
+    """
+    rest = found.rest
+    exposure = np.concatenate([found.exposure, rest["exposure"]])
+    shown = np.concatenate([found.appearances, rest["appearances"]])
+    clicks = np.concatenate([found.clicks, np.zeros(len(rest["pairs"]))])
+    x = np.log(exposure / shown)
+    mean = float((x * exposure).sum() / exposure.sum())
+    away = (x - mean) / max(
+        float(np.sqrt((exposure * (x - mean) ** 2).sum() / exposure.sum())), 1e-9
+    )
+    basis = np.stack([np.ones(len(x)), away, away**2], axis=1)
+    at = np.array([np.log(found.click_rate), 0.0, 0.0])
+    for _ in range(_STEPS):
+        expected = exposure * np.exp(np.clip(basis @ at, *_RANGE))
+        slope = basis.T @ (clicks - expected) - _RIDGE * at * (0.0, 1.0, 1.0)
+        curvature = (basis * expected[:, None]).T @ basis + _RIDGE * np.diag([0.0, 1.0, 1.0])
+        step = np.linalg.solve(curvature, slope)
+        at = at + np.clip(step, -1.0, 1.0)
+        if np.abs(step).max() < 1e-8:
+            break
+    # Not beyond what the pairs most looked at have shown.
+    ends = np.quantile(away[clicks > 0], (0.01, 0.99))
+    kept = np.clip(away, *ends)
+    level = _bounded(np.exp(at[0] + at[1] * kept + at[2] * kept**2))
+    return level[: len(found)], level[len(found) :]
+
+
+def query_level(found: Statistics, start: Floats) -> tuple[Floats, Floats]:
     """What the *other* pairs of its query say of each pair: a mean (N,), and the variance (N,) of
     its log.
 
-    It is their clicks over their exposure, as if the mean of all pairs had been seen besides, as
-    much of it as tells the clicks best: a Gamma prior of queries, whose posterior has as its shape
-    the clicks and those that the mean of all is worth.
+    It is `start` times their clicks over those that `start` expects of them, as if so many had been
+    clicked as expected besides, as many as tell the clicks best: a Gamma prior of queries, whose
+    posterior has as its shape the clicks and those besides.
+
+    Parameters
+    ----------
+    found
+        What the log says of every pair.
+    start
+        (N,): the mean that is expected whatever the query.
     """
     from scipy.special import digamma, polygamma
 
-    mean = found.click_rate
+    expected = start * found.exposure
     totals = [
         np.bincount(found.query, values, minlength=len(found.queries))[found.query] - values
-        for values in (found.clicks, found.exposure)
+        for values in (found.clicks, expected)
     ]
-    clicks, exposure = (np.maximum(total, 0.0) for total in totals)
-    others = [(clicks + worth) / (exposure + worth / mean) for worth in _WORTH]
-    fits = [(found.clicks * np.log(m) - found.exposure * m).sum() for m in others]
+    clicks, wanted = (np.maximum(total, 0.0) for total in totals)
+    levels = [(clicks + worth) / (wanted + worth) for worth in _WORTH]
+    fits = [(found.clicks * np.log(level) - expected * level).sum() for level in levels]
     worth = _WORTH[int(np.argmax(fits))]
     shape = clicks + worth
-    typical = np.exp(digamma(shape)) / (exposure + worth / mean)
-    return _bounded(typical), np.asarray(polygamma(1, shape))
+    level = np.exp(digamma(shape)) / (wanted + worth)
+    return _bounded(start * level), np.asarray(polygamma(1, shape))
 
 
 def learnt_means(found: Statistics, start: Floats, seed: int = 0) -> Floats:

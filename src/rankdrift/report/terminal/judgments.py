@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from rich.console import Group, RenderableType
 
+from rankdrift.core.notebook import cut
 from rankdrift.core.words import figure, many, share
 from rankdrift.judging.checking import Agreement
 from rankdrift.judging.grades import Grades, grade_words
@@ -16,6 +17,7 @@ from rankdrift.report.terminal.tables import empty_table, facts_table, heading, 
 
 QUERIES = 3  # shown, those with the most clicks
 BEST, WORST = 3, 2  # docs of each
+WIDEST = 20  # characters of a query or a doc
 
 
 def judgments_report(
@@ -63,16 +65,15 @@ def _exposure(j: Judgments) -> str:
 
 
 def _docs(j: Judgments) -> RenderableType:
-    table = empty_table(["query", "doc"], ["relevance", "interval", "clicks", "shown", "settled"])
+    table = empty_table(["query, doc"], ["relevance", "interval", "clicks", "shown", "settled"])
     clicks = np.bincount(j.query, j.clicks, minlength=len(j.queries))
     order, starts, texts = j.best_first, j.starts, j.texts
     for q in np.argsort(-clicks, kind="stable")[:QUERIES]:
         rows = order[starts[q] : starts[q + 1]]
-        ends = [*rows[:BEST], *rows[max(BEST, len(rows) - WORST) :]]
-        for i, row in enumerate(ends):
+        table.add_row(line(cut(texts[q], WIDEST)))
+        for row in [*rows[:BEST], *rows[max(BEST, len(rows) - WORST) :]]:
             table.add_row(
-                line(texts[q] if i == 0 else ""),
-                line(j.docs[j.doc[row]]),
+                line(f"  {cut(j.docs[j.doc[row]], WIDEST - 2)}"),
                 figure(float(j.relevance[row])),
                 _between(j.low[row], j.high[row]),
                 f"{j.clicks[row]:,.0f}",
@@ -108,7 +109,7 @@ def _agreement(agreement: Agreement, names: bool) -> RenderableType:
     table = empty_table(["agrees least"], ["docs", "tau", "AUC"])
     for i in range(min(QUERIES, len(least["query"]))):
         numbers = (f"{least['kendall'][i]:.2f}", f"{least['auc'][i]:.2f}")
-        table.add_row(line(least["query"][i]), f"{least['docs'][i]:,}", *numbers)
+        table.add_row(line(cut(least["query"][i], WIDEST)), f"{least['docs'][i]:,}", *numbers)
     return Group(facts, line(""), indent(table))
 
 
@@ -116,5 +117,5 @@ def _look(look: Mapping[str, Sequence[Any]]) -> RenderableType:
     table = empty_table(["query", "doc"], ["relevance", "interval", "gain"])
     for query, doc, relevance, low, high, gain in zip(*look.values(), strict=True):
         numbers = (figure(relevance), _between(low, high), f"{gain:,.1f}")
-        table.add_row(line(query), line(doc), *numbers)
+        table.add_row(line(cut(query, WIDEST)), line(cut(doc, WIDEST)), *numbers)
     return indent(table)
