@@ -102,6 +102,11 @@ def test_all_of_it_at_once(engine, tmp_path):
     assert_same(found, listed)
     assert found.rest["pairs"].sum() == len(every) - len(listed) > 0
     found.funnel.check()
+    most = {query: max(n[1] for (q, _), n in every.items() if q == query) for query, _ in every}
+    share = {key: n[1] / most[key[0]] for key, n in every.items()}
+    assert found.share == pytest.approx([share[key] for key in contents(found)], rel=CLOSE)
+    left = sum(part for key, part in share.items() if key not in listed)
+    assert found.rest["share"].sum() == pytest.approx(left, rel=CLOSE)
 
 
 def test_old_days_count_less_or_not_at_all(duckdb_engine, tmp_path):

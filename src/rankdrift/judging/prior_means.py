@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from rankdrift.core.errors import BadOption
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Bools, Floats
 from rankdrift.judging.statistics import Statistics
 from rankdrift.log.log import Log
 from rankdrift.ranking.backends import library
@@ -23,6 +23,7 @@ TREES, LEAVES, RATE, MIN_ROWS = 100, 8, 0.1, 100
 _WORTH = np.geomspace(0.25, 256, 11)  # clicks that the level of all queries may be worth
 _STEPS, _RIDGE = 50, 1.0  # of Newton; clicks' worth of doubt that ranks matter at all
 _RANGE = (-30.0, 5.0)  # of logs, on the way
+_SETTLED = 1e-8  # of a step of Newton
 _HIGHEST = 0.98  # no pair is expected to be more relevant
 _LOWEST = 1e-6
 _FEW = 50_000  # pairs for which threads would wait for each other longer than they work
@@ -52,37 +53,38 @@ def feature_sql(log: Log, features: Wanted) -> dict[str, str]:
 
 
 def rank_level(found: Statistics) -> tuple[Floats, Floats]:
-    """What pairs usually shown at such ranks are like, for each of the pairs (N,), and of the bins
-    of the rest (B,): clicks over exposure, as a function of the mean propensity of a pair's
-    appearances.
+    """What pairs are like that are usually shown at such ranks, and so often: for each of the pairs
+    (N,), and for the bins of the rest (B,).
 
-    A Poisson regression of clicks with exposure as its offset, on that mean's log and its square:
-    three numbers for all pairs, so that none sees its own clicks in it.
+    A Poisson regression of clicks with exposure as its offset, on two logs and their squares: the
+    mean propensity of a pair's appearances, and how often it was shown compared with other docs of
+    its query. Five numbers for all pairs, so that none sees its own clicks in it.
     """
     rest = found.rest
     exposure = np.concatenate([found.exposure, rest["exposure"]])
     shown = np.concatenate([found.appearances, rest["appearances"]])
+    share = np.concatenate([found.share, rest["share"] / rest["pairs"]])
     clicks = np.concatenate([found.clicks, np.zeros(len(rest["pairs"]))])
-    x = np.log(exposure / shown)
-    mean = float((x * exposure).sum() / exposure.sum())
-    away = (x - mean) / max(
-        float(np.sqrt((exposure * (x - mean) ** 2).sum() / exposure.sum())), 1e-9
-    )
-    basis = np.stack([np.ones(len(x)), away, away**2], axis=1)
-    at = np.array([np.log(found.click_rate), 0.0, 0.0])
+    usual, often = (_standard(np.log(x), exposure, clicks > 0) for x in (exposure / shown, share))
+    basis = np.stack([np.ones(len(usual)), usual, usual**2, often, often**2], axis=1)
+    doubt = np.diag([0.0, _RIDGE, _RIDGE, _RIDGE, _RIDGE])
+    at = np.array([np.log(found.click_rate), 0.0, 0.0, 0.0, 0.0])
     for _ in range(_STEPS):
         expected = exposure * np.exp(np.clip(basis @ at, *_RANGE))
-        slope = basis.T @ (clicks - expected) - _RIDGE * at * (0.0, 1.0, 1.0)
-        curvature = (basis * expected[:, None]).T @ basis + _RIDGE * np.diag([0.0, 1.0, 1.0])
-        step = np.linalg.solve(curvature, slope)
+        slope = basis.T @ (clicks - expected) - doubt @ at
+        step = np.linalg.solve((basis * expected[:, None]).T @ basis + doubt, slope)
         at = at + np.clip(step, -1.0, 1.0)
-        if np.abs(step).max() < 1e-8:
+        if np.abs(step).max() < _SETTLED:
             break
-    # Not beyond what the pairs most looked at have shown.
-    ends = np.quantile(away[clicks > 0], (0.01, 0.99))
-    kept = np.clip(away, *ends)
-    level = _bounded(np.exp(at[0] + at[1] * kept + at[2] * kept**2))
+    level = _bounded(np.exp(basis @ at))
     return level[: len(found)], level[len(found) :]
+
+
+def _standard(x: Floats, weight: Floats, clicked: Bools) -> Floats:
+    """In standard deviations from the mean, no further than pairs with clicks go."""
+    mean = float((x * weight).sum() / weight.sum())
+    spread = float(np.sqrt((weight * (x - mean) ** 2).sum() / weight.sum()))
+    return np.asarray(np.clip(x, *np.quantile(x[clicked], (0.01, 0.99))) - mean) / max(spread, 1e-9)
 
 
 def query_level(found: Statistics, start: Floats) -> tuple[Floats, Floats]:

@@ -44,6 +44,7 @@ MIN_EXPOSURE = 1.0
 """Pairs without a click are listed from this exposure on; the others only shape the prior."""
 EXPOSURES = "exposures"  # the step that has the curve: what a row at a rank adds to its pair
 SUMS = "sums"  # the step that has every pair
+SHARED = "shared"  # the same, and how often it was shown compared with other docs of its query
 # How far errors of the curve move a pair's exposure is kept along so many directions at most, and
 # no more than explain this share of the variance.
 MOST_DIRECTIONS, EXPLAINED = 3, 0.99
@@ -71,6 +72,8 @@ class Statistics:
         (N, K): how far the log of exposure goes, along each direction of the curve's error.
     other_error
         (N,): the variance of the log of exposure that is along none of them.
+    share
+        (N,), up to 1: appearances over those of the doc of its query that was shown most.
     days
         (N,): on how many days it was shown; 0 where the log does not tell days.
     features
@@ -78,8 +81,8 @@ class Statistics:
     feature_names
         (F,).
     rest
-        Pairs that are not listed: arrays `pairs`, `exposure`, `squares` and `appearances` (B,), a
-        bin each, of their sums.
+        Pairs that are not listed: arrays `pairs`, `exposure`, `squares`, `appearances` and `share`
+        (B,), a bin each, of their sums.
     pooled_error
         (K,): `errors` of all rows together.
     funnel
@@ -98,6 +101,7 @@ class Statistics:
     squares: Floats
     errors: Floats
     other_error: Floats
+    share: Floats
     days: Ints
     features: Floats
     rest: Mapping[str, Floats]
@@ -119,8 +123,9 @@ class Statistics:
             "exposure": self.exposure[out],
             "squares": self.squares[out],
             "appearances": self.appearances[out],
+            "share": self.share[out],
         }
-        by_pair = ("clicks", "appearances", "exposure", "squares", "errors", "other_error", "days")
+        by_pair = "clicks appearances exposure squares errors other_error share days".split()
         return replace(
             self,
             queries=self.queries[queries],
@@ -430,12 +435,14 @@ def _plan(
         f"SELECT {listed}, {added}\nFROM {ROWS_SHOWN} AS r\n"
         f"JOIN {EXPOSURES} AS e ON {' AND '.join(same)}\nWHERE r.ok{keep}\nGROUP BY {listed}"
     )
+    most = f"{double.format('n')} / max(n) OVER (PARTITION BY {', '.join(p.queries)})"
     return Plan(
         (
             *row_steps.steps(p.but(carry=at))[:-1],
             Step(EXPOSURES, _exposures(curves, p.segments, d), settled=True),
             Step(SUMS, grouped, keep=True),
-            Step(RESULT, _result(p, [*plain, *sums], min_exposure)),
+            Step(SHARED, f"SELECT *, {most} AS share FROM {SUMS}", keep=True),
+            Step(RESULT, _result(p, [*plain, *sums, "share"], min_exposure)),
         )
     )
 
@@ -480,17 +487,18 @@ def _result(p: Planner, names: Sequence[str], min_exposure: float) -> str:
     } | {"doc": d.text.format("doc")}
     texts = ", ".join(f"{sql} AS {name}" for name, sql in keys.items())
     matters = f"c > 0 OR p >= {float(min_exposure)!r}"
-    listed = f"SELECT 1 AS pairs, {texts}, {', '.join(names)} FROM {SUMS} WHERE {matters}"
+    listed = f"SELECT 1 AS pairs, {texts}, {', '.join(names)} FROM {SHARED} WHERE {matters}"
     if min_exposure == 0:
         return listed
-    # Bins of exposure, and of propensity at the ranks of the pair.
+    # Bins of exposure, of propensity at the ranks of the pair, and of its share.
     scale = _double(float(_PER_OCTAVE / np.log(2)))
     bins = [f"floor(ln({of}) * {scale})" for of in ("p", "p2 / p")]
-    whole = {name: f"sum({name})" for name in ("n", "p", "p2")}
+    bins.append("floor(ln(share) * 2)")
+    whole = {name: f"sum({name})" for name in ("n", "p", "p2", "share")}
     empty = ", ".join(f"CAST(NULL AS {_text_type(d)}) AS {name}" for name in keys)
     summed = ", ".join(f"{whole.get(name, 'NULL')} AS {name}" for name in names)
     rest = (
-        f"SELECT count(*) AS pairs, {empty}, {summed} FROM {SUMS} WHERE NOT ({matters})"
+        f"SELECT count(*) AS pairs, {empty}, {summed} FROM {SHARED} WHERE NOT ({matters})"
         f" GROUP BY {', '.join(bins)}"
     )
     return f"{listed}\nUNION ALL\n{rest}"
@@ -509,7 +517,7 @@ def _fetch(connection: Any, p: Planner, curves: _Curves, feature_names: list[str
     names = connection.execute(f"SELECT * FROM {RESULT_TABLE} LIMIT 0").description
     there = [name for name, *_ in names]
     bits = [name for name in there if name[0] == "b" and name[1:].isdigit()]
-    numbers = ["n", "c", *curves.names, *(f"f{i + 1}" for i in range(len(feature_names)))]
+    numbers = ["n", "c", "share", *curves.names, *(f"f{i + 1}" for i in range(len(feature_names)))]
     picked = ", ".join(f"CAST({name} AS DOUBLE) AS {name}" for name in numbers)
     shown_on = " + ".join(f"bit_count({name})" for name in bits) or "0"
     found = connection.execute(
@@ -524,7 +532,8 @@ def _fetch(connection: Any, p: Planner, curves: _Curves, feature_names: list[str
     docs = connection.execute(f"SELECT DISTINCT doc FROM {table} AS t ORDER BY doc").fetchall()
     rest = connection.execute(
         f"SELECT CAST(pairs AS DOUBLE) AS pairs, CAST(p AS DOUBLE) AS exposure,"
-        f" CAST(p2 AS DOUBLE) AS squares, CAST(n AS DOUBLE) AS appearances"
+        f" CAST(p2 AS DOUBLE) AS squares, CAST(n AS DOUBLE) AS appearances,"
+        " CAST(share AS DOUBLE) AS share"
         f" FROM {RESULT_TABLE} WHERE doc IS NULL ORDER BY exposure, squares, pairs"
     ).fetchnumpy()
     along = [of[f"d{k + 1}"] for k in range(curves.directions)]
@@ -540,6 +549,7 @@ def _fetch(connection: Any, p: Planner, curves: _Curves, feature_names: list[str
         squares=of["p2"],
         errors=_columns(along, len(exposure)) / exposure[:, None],
         other_error=of["v"] / exposure if curves.other else np.zeros(len(exposure)),
+        share=of["share"],
         days=np.ma.getdata(found["days"]).astype(np.int64),
         features=_columns([of[f"f{i + 1}"] for i in range(len(feature_names))], len(exposure)),
         rest={name: np.ma.getdata(column) for name, column in rest.items()},
