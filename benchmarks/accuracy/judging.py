@@ -20,7 +20,7 @@ import rankdrift as rd
 from rankdrift.core.types import Floats, Ints
 from rankdrift.judging.judgments import Judgments
 
-SEEDS = (1, 2, 3)
+SEEDS = (11, 12, 13)
 QUERIES, DOCS, RANKS, SEARCHES = 400, 30, 15, 40_000
 SLOPE = 0.9  # p_rank = rank ** -SLOPE
 BINS = ((0, 1), (1, 5), (5, 50), (50, np.inf))

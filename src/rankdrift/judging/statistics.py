@@ -435,13 +435,18 @@ def _plan(
         f"SELECT {listed}, {added}\nFROM {ROWS_SHOWN} AS r\n"
         f"JOIN {EXPOSURES} AS e ON {' AND '.join(same)}\nWHERE r.ok{keep}\nGROUP BY {listed}"
     )
-    most = f"{double.format('n')} / max(n) OVER (PARTITION BY {', '.join(p.queries)})"
+    queries = ", ".join(p.queries)
+    of_query = " AND ".join(f"s.{q} IS NOT DISTINCT FROM m.{q}" for q in p.queries)
+    shared = (
+        f"SELECT s.*, {double.format('s.n')} / m.most AS share FROM {SUMS} AS s JOIN"
+        f" (SELECT {queries}, max(n) AS most FROM {SUMS} GROUP BY {queries}) AS m ON {of_query}"
+    )
     return Plan(
         (
             *row_steps.steps(p.but(carry=at))[:-1],
             Step(EXPOSURES, _exposures(curves, p.segments, d), settled=True),
             Step(SUMS, grouped, keep=True),
-            Step(SHARED, f"SELECT *, {most} AS share FROM {SUMS}", keep=True),
+            Step(SHARED, shared, keep=True),
             Step(RESULT, _result(p, [*plain, *sums, "share"], min_exposure)),
         )
     )
@@ -471,10 +476,14 @@ def _day_bits(day: str, tally: _Tally) -> list[str]:
     """SQL of whole numbers that have a bit for each day on which a pair was shown."""
     if tally.first is None or tally.last is None:
         return []
+    starts = range(tally.first, tally.last + 1, _BITS)
+    bit = "CAST(1 AS BIGINT) << CAST({} - {} AS INTEGER)"
+    if len(starts) == 1:
+        return [f"bit_or({bit.format(day, tally.first)})"]
     return [
         f"bit_or(CASE WHEN {day} BETWEEN {start} AND {start + _BITS - 1}"
-        f" THEN CAST(power(2, {day} - {start}) AS BIGINT) ELSE 0 END)"
-        for start in range(tally.first, tally.last + 1, _BITS)
+        f" THEN {bit.format(day, start)} ELSE 0 END)"
+        for start in starts
     ]
 
 
