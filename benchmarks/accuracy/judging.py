@@ -109,7 +109,8 @@ def ways(drawn: Drawn) -> Iterator[tuple[str, Ints, Ints, Floats, Judgments | No
     j = found["ours"]
     query, doc = j.queries[j.query, 0].astype(int), j.docs[j.doc].astype(int)
     yield "click rate", query, doc, j.clicks / j.appearances, None
-    yield "COEC, one rank", query, doc, coec(drawn.table, query, doc), None
+    # COEC is 1 for what is expected, so it is set on the scale of relevances by their mean.
+    yield "COEC, one rank", query, doc, coec(drawn.table, query, doc) * j.prior["mean"], None
     yield "clicks / exposure", query, doc, j.clicks / j.exposure, None
     for name, judged in found.items():
         yield name, query, doc, judged.relevance, judged
