@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from rich.console import Group, RenderableType
 
-from rankdrift.core.notebook import cut
 from rankdrift.core.words import figure, many, share
 from rankdrift.judging.checking import Agreement
 from rankdrift.judging.grades import Grades, grade_words
@@ -70,10 +69,10 @@ def _docs(j: Judgments) -> RenderableType:
     order, starts, texts = j.best_first, j.starts, j.texts
     for q in np.argsort(-clicks, kind="stable")[:QUERIES]:
         rows = order[starts[q] : starts[q + 1]]
-        table.add_row(line(cut(texts[q], WIDEST)))
+        table.add_row(line(_short(texts[q])))
         for row in [*rows[:BEST], *rows[max(BEST, len(rows) - WORST) :]]:
             table.add_row(
-                line(f"  {cut(j.docs[j.doc[row]], WIDEST - 2)}"),
+                line(f"  {_short(j.docs[j.doc[row]])}"),
                 figure(float(j.relevance[row])),
                 _between(j.low[row], j.high[row]),
                 f"{j.clicks[row]:,.0f}",
@@ -81,6 +80,12 @@ def _docs(j: Judgments) -> RenderableType:
                 f"{j.known[row]:.0%}",
             )
     return indent(table)
+
+
+def _short(text: str) -> str:
+    """Beginning and end of what is too long: queries of several columns differ at the end."""
+    half = WIDEST // 2
+    return text if len(text) <= WIDEST else f"{text[: half - 1]}…{text[-half:]}"
 
 
 def _between(low: float, high: float) -> str:
@@ -109,7 +114,7 @@ def _agreement(agreement: Agreement, names: bool) -> RenderableType:
     table = empty_table(["agrees least"], ["docs", "tau", "AUC"])
     for i in range(min(QUERIES, len(least["query"]))):
         numbers = (f"{least['kendall'][i]:.2f}", f"{least['auc'][i]:.2f}")
-        table.add_row(line(cut(least["query"][i], WIDEST)), f"{least['docs'][i]:,}", *numbers)
+        table.add_row(line(_short(least["query"][i])), f"{least['docs'][i]:,}", *numbers)
     return Group(facts, line(""), indent(table))
 
 
@@ -117,5 +122,5 @@ def _look(look: Mapping[str, Sequence[Any]]) -> RenderableType:
     table = empty_table(["query", "doc"], ["relevance", "interval", "gain"])
     for query, doc, relevance, low, high, gain in zip(*look.values(), strict=True):
         numbers = (figure(relevance), _between(low, high), f"{gain:,.1f}")
-        table.add_row(line(cut(query, WIDEST)), line(cut(doc, WIDEST)), *numbers)
+        table.add_row(line(_short(query)), line(_short(doc)), *numbers)
     return indent(table)
