@@ -130,6 +130,17 @@ def test_a_window_forgets_what_was(made):
     assert last.days.max() == 5 and last.funnel.dropped["other_day"].rows == 1200
 
 
+def test_the_same_log_gives_the_same_file_in_whatever_order_its_rows_are(tmp_path):
+    table, _ = world(queries=40, shows=100, seed=7)
+    mixed = table.take(np.random.default_rng(0).permutation(table.num_rows))
+    files = []
+    for i, rows in enumerate((table, mixed, table)):
+        log = rankdrift.read_log(rows, threads=2)
+        judge(log, true_curve(0.1), half_life=2.0, by_query=True).save(tmp_path / f"{i}.parquet")
+        files.append((tmp_path / f"{i}.parquet").read_bytes())
+    assert files[0] == files[1] == files[2]
+
+
 def test_what_it_will_not_do(made):
     log, _ = made
     table, _ = world(queries=3, shows=20)

@@ -48,6 +48,10 @@ SHARED = "shared"  # the same, and how often it was shown compared with other do
 # How far errors of the curve move a pair's exposure is kept along so many directions at most, and
 # no more than explain this share of the variance.
 MOST_DIRECTIONS, EXPLAINED = 3, 0.99
+UNIT = 2**36
+"""What a row adds to its pair is a whole number of 1/UNIT: whole numbers add up to the same in any
+order, doubles do not."""
+_SHARE_UNIT = 2**30  # the same of shares
 _PER_OCTAVE = 8  # bins of exposure of pairs that are not listed
 _BITS = 62  # days that fit one whole number
 
@@ -323,6 +327,7 @@ def _tally(log: Log, planner: Planner, curves: _Curves, recency: Recency) -> _Ta
         f" FROM {ROWS_SHOWN} GROUP BY {', '.join(b for b in by if b != 'NULL')}"
     )
     found = log.engine.query(Plan((*steps[:-1], Step(ANSWER, sql))).as_query())
+    found.sort(key=str)  # sums of doubles depend on their order
     outside = log.engine.query(
         Plan((*steps, Step(ANSWER, f"SELECT reason, n, clicks FROM {OUTSIDE}"))).as_query()
     )
@@ -416,11 +421,18 @@ def _plan(
         weight = f"exp({double.format(f'{day} - {tally.last}')} * {rate})"
     clicked = "CASE WHEN click > 0 THEN 1 ELSE 0 END"
     if weight == "1":
-        plain = {"n": "count(*)", "c": f"sum({clicked})"}
+        plain = {"n": f"count(*) * {UNIT}", "c": f"sum({clicked}) * {UNIT}"}
+        sums = {name: f"sum(e.{name})" for name in curves.names}
     else:
-        plain = {"n": f"sum({weight})", "c": f"sum({clicked} * {weight})"}
-    times = "" if weight == "1" else f" * {weight}"
-    sums = {name: f"sum(e.{name}{times})" for name in curves.names}
+        units = f"floor({weight} * {UNIT} + {_double(0.5)})"
+        plain = {
+            "n": f"sum(CAST({units} AS BIGINT))",
+            "c": f"sum({clicked} * CAST({units} AS BIGINT))",
+        }
+        sums = {
+            name: f"sum(CAST(floor(e.{name} * {weight} + {_double(0.5)}) AS BIGINT))"
+            for name in curves.names
+        }
     sums |= {name: f"avg({double.format(name)})" for name in at}
     sums |= {f"b{i + 1}": sql for i, sql in enumerate(_day_bits(day, tally) if p.roles.day else ())}
     same = ["r.rank = e.e_rank"]
@@ -438,7 +450,8 @@ def _plan(
     queries = ", ".join(p.queries)
     of_query = " AND ".join(f"s.{q} IS NOT DISTINCT FROM m.{q}" for q in p.queries)
     shared = (
-        f"SELECT s.*, {double.format('s.n')} / m.most AS share FROM {SUMS} AS s JOIN"
+        f"SELECT s.*, CAST(floor({double.format('s.n')} / {double.format('m.most')}"
+        f" * {_SHARE_UNIT} + {_double(0.5)}) AS BIGINT) AS share FROM {SUMS} AS s JOIN"
         f" (SELECT {queries}, max(n) AS most FROM {SUMS} GROUP BY {queries}) AS m ON {of_query}"
     )
     return Plan(
@@ -462,10 +475,11 @@ def _exposures(curves: _Curves, segments: Sequence[str], d: Dialect) -> str:
     rows = []
     for s, rank, numbers in curves.rows:
         values_of = (d.literal("" if v is None else f"={v}") for v in curves.segments[s])
-        cells = [str(rank), *values_of, *map(_double, numbers.tolist())]
+        p, squares, *others = (round(number * UNIT) for number in numbers.tolist())
+        cells = [str(rank), *values_of, *map(str, (max(p, 1), max(squares, 1), *others))]
         rows.append(f"({', '.join(cells)})")
     names = ["e_rank", *(f"e_{g}" for g in segments), *curves.names]
-    cast = [f"CAST({name} AS {d.double}) AS {name}" for name in curves.names]
+    cast = [f"CAST({name} AS BIGINT) AS {name}" for name in curves.names]
     return (
         f"SELECT {', '.join([*names[: -len(cast)], *cast])}\n"
         f"FROM (VALUES {', '.join(rows)}) AS rd_curve ({', '.join(names)})"
@@ -495,14 +509,16 @@ def _result(p: Planner, names: Sequence[str], min_exposure: float) -> str:
         for q, c in zip(p.queries, p.roles.query, strict=True)
     } | {"doc": d.text.format("doc")}
     texts = ", ".join(f"{sql} AS {name}" for name, sql in keys.items())
-    matters = f"c > 0 OR p >= {float(min_exposure)!r}"
+    matters = f"c > 0 OR p >= {round(min_exposure * UNIT)}"
     listed = f"SELECT 1 AS pairs, {texts}, {', '.join(names)} FROM {SHARED} WHERE {matters}"
     if min_exposure == 0:
         return listed
     # Bins of exposure, of propensity at the ranks of the pair, and of its share.
     scale = _double(float(_PER_OCTAVE / np.log(2)))
-    bins = [f"floor(ln({of}) * {scale})" for of in ("p", "p2 / p")]
-    bins.append("floor(ln(share) * 2)")
+    real = {name: f"CAST({name} AS {d.double})" for name in ("p", "p2", "share")}
+    ratio = f"{real['p2']} / {real['p']}"
+    bins = [f"floor(ln({of}) * {scale})" for of in (real["p"], ratio)]
+    bins.append(f"floor(ln({real['share']}) * 2)")
     whole = {name: f"sum({name})" for name in ("n", "p", "p2", "share")}
     empty = ", ".join(f"CAST(NULL AS {_text_type(d)}) AS {name}" for name in keys)
     summed = ", ".join(f"{whole.get(name, 'NULL')} AS {name}" for name in names)
@@ -535,6 +551,8 @@ def _fetch(connection: Any, p: Planner, curves: _Curves, feature_names: list[str
         f" CAST({shown_on} AS BIGINT) AS days FROM {table} AS t ORDER BY query, doc"
     ).fetchnumpy()
     of = {name: np.ma.filled(column.astype(float), np.nan) for name, column in found.items()}
+    for name in ("n", "c", *curves.names):
+        of[name] /= UNIT
     texts = connection.execute(
         f"SELECT DISTINCT {queries} FROM {table} AS t ORDER BY {queries}"
     ).fetchall()
@@ -543,8 +561,9 @@ def _fetch(connection: Any, p: Planner, curves: _Curves, feature_names: list[str
         f"SELECT CAST(pairs AS DOUBLE) AS pairs, CAST(p AS DOUBLE) AS exposure,"
         f" CAST(p2 AS DOUBLE) AS squares, CAST(n AS DOUBLE) AS appearances,"
         " CAST(share AS DOUBLE) AS share"
-        f" FROM {RESULT_TABLE} WHERE doc IS NULL ORDER BY exposure, squares, pairs"
+        f" FROM {RESULT_TABLE} WHERE doc IS NULL ORDER BY ALL"
     ).fetchnumpy()
+    units = {"pairs": 1, "share": _SHARE_UNIT}
     along = [of[f"d{k + 1}"] for k in range(curves.directions)]
     exposure = of["p"]
     return Statistics(
@@ -558,10 +577,13 @@ def _fetch(connection: Any, p: Planner, curves: _Curves, feature_names: list[str
         squares=of["p2"],
         errors=_columns(along, len(exposure)) / exposure[:, None],
         other_error=of["v"] / exposure if curves.other else np.zeros(len(exposure)),
-        share=of["share"],
+        share=of["share"] / _SHARE_UNIT,
         days=np.ma.getdata(found["days"]).astype(np.int64),
-        features=_columns([of[f"f{i + 1}"] for i in range(len(feature_names))], len(exposure)),
-        rest={name: np.ma.getdata(column) for name, column in rest.items()},
+        # Means of doubles, in whatever order, agree in 32 bits.
+        features=_columns([of[f"f{i + 1}"] for i in range(len(feature_names))], len(exposure))
+        .astype(np.float32)
+        .astype(np.float64),
+        rest={n: np.ma.getdata(column) / units.get(n, UNIT) for n, column in rest.items()},
         pooled_error=np.zeros(curves.directions),
         funnel=Funnel(),
         feature_names=tuple(feature_names),
