@@ -8,6 +8,7 @@ from pkgutil import iter_modules
 
 import numpy as np
 import pytest
+from support.judgments_example import by_hand as judgments_by_hand
 from support.results_example import EVIL, made
 
 import rankdrift
@@ -74,6 +75,7 @@ def values(tmp_path_factory):
         rows,
         ranker,
         made().rankers,
+        judgments_by_hand(),
         PipelineResult(made().counts, made().curve, found, ranker, ranker, made().rankers),
         rankdrift.make_report([made().counts, made().curve, found]),
         made().curve.plot(),
@@ -122,7 +124,7 @@ def test_every_result_is_a_table_in_a_notebook_and_escaped(values):
     shown = {type(value).__name__ for value in values if hasattr(value, "_repr_html_")}
     wanted = {
         "Log", "Inspection", "Counts", "Funnel", "Propensities", "Interval", "Diagnosis",
-        "MethodComparison", "Matrix", "Ranker", "Comparison",
+        "MethodComparison", "Matrix", "Ranker", "Comparison", "Judgments",
     }  # fmt: skip
     assert shown >= wanted
     named = 0

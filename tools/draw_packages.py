@@ -25,6 +25,7 @@ WORDS = {
     "report": "page and terminal",
     "simulate": "worlds of known truth",
     "charts": "one chart a file",
+    "judging": "Judgments",
     "methods": "other ways to the curve",
     "ranking": "Ranker, Comparison",
     "diagnosis": "a check a file",

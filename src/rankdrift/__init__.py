@@ -10,7 +10,8 @@ The flow, and its public names:
 4. `read_matrix` reads features as a `Matrix`; `train` turns it into a `Ranker` whose clicks are
    worth 1 / propensity, and `evaluate` judges rankers in a `Comparison`. `export_training` is for
    those who train elsewhere.
-5. `make_report` tells it all on one page.
+5. `judge` says how relevant each doc is to each query: `Judgments`, with intervals and grades.
+6. `make_report` tells it all on one page.
 
 Whatever goes wrong with a request or its data is a `RankdriftError`. Names are imported when first
 used, so that ``import rankdrift`` costs next to nothing.
@@ -44,6 +45,8 @@ _HOME = {
     "evaluate": "ranking.evaluation",
     "Comparison": "ranking.comparison",
     "export_training": "ranking.exporting",
+    "judge": "judging.judging",
+    "Judgments": "judging.judgments",
     "make_report": "pipeline",
     "RankdriftError": "core.errors",
     "__version__": "core.version",
@@ -53,6 +56,7 @@ __all__ = [
     "Counts",
     "Funnel",
     "Inspection",
+    "Judgments",
     "Log",
     "Matrix",
     "Propensities",
@@ -68,6 +72,7 @@ __all__ = [
     "harvest_by_day",
     "import_counts",
     "inspect",
+    "judge",
     "make_report",
     "merge",
     "read_log",
@@ -89,6 +94,8 @@ if TYPE_CHECKING:
     from rankdrift.harvesting.by_day import harvest_by_day
     from rankdrift.harvesting.counting import harvest
     from rankdrift.harvesting.warehouse import import_counts, warehouse_sql
+    from rankdrift.judging.judging import judge
+    from rankdrift.judging.judgments import Judgments
     from rankdrift.log.log import Log, read_log
     from rankdrift.methods.comparing import compare
     from rankdrift.pipeline import make_report

@@ -20,6 +20,7 @@ from rankdrift.simulate import market
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("every verb")]
 READ = ["--query", "keywords,category,aspects", "--segment", "platform", "--max-rank", "20"]
 LOG = ["log/*.parquet", *READ]
+JUDGED = ["log/*.parquet", *READ[:2], *READ[4:]]
 RUN = {
     "demo": ["--rows", "600", "-o", "demo"],  # too small for the last steps: see test_verbs
     "inspect": LOG,
@@ -32,6 +33,7 @@ RUN = {
     "compare": [*LOG, "--methods", "loglog,ctr"],
     "train": [*LOG, "--trees", "2", "-o", "model.txt"],
     "evaluate": [*LOG, "--model", "model.txt", "--ranks", "1,2", "--bootstrap", "10"],
+    "judge": [*JUDGED, "--propensities", "propensities.json", "-o", "judgments.parquet"],
     "report": ["counts.parquet", "-o", "report.html"],
     "export-training": [*LOG, "-o", "training.tsv"],
     "sql": [*LOG, "--dialect", "duckdb", "--table", "shop"],

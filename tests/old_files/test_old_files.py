@@ -49,7 +49,8 @@ def plain(value):
     return json.loads(json.dumps(value))
 
 
-NEW_REASONS = ("randomised",)  # to drop a row, which earlier versions did not know
+# To drop a row, which earlier versions did not know.
+NEW_REASONS = ("randomised", "other_day", "no_propensity")
 KNOWN = {**OPTIONS, "randomised": ""}  # without the roles that they did not know
 
 

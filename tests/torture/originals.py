@@ -44,6 +44,7 @@ VERBS = {
     "train": ["train", *LOG, "--trees", "3", "--threads", "1", "-o", "out/m.txt"],
     "evaluate": ["evaluate", *LOG, "--model", "lightgbm.txt", "--ranks", "1,2", "--bootstrap",
                  "10", "-o", "out/c.json"],
+    "judge": ["judge", *LOG, "--propensities", "p.json", "--pool", "-o", "out/j.parquet"],
     "report": ["report", "counts.parquet", "p.json", "-o", "out/page.html"],
     "export-training": ["export-training", *LOG, "-o", "out/t.tsv"],
     "import-counts": ["import-counts", "result.parquet", "-o", "out/c.parquet"],

@@ -28,6 +28,8 @@ STEPS = {
     USED: (0.02, "counting pairs"),
     RESULT: (0.07, "adding up"),
 }
+# The same of other plans.
+OTHER_STEPS = {"sums": (0.9, "adding up pairs")}
 PARSING = 0.6  # share of the time to parse text formats, which comes before the steps
 
 
@@ -80,6 +82,9 @@ class Bar:
             return PARSING * fraction, step
         if step.startswith("trying"):
             return fraction, step
+        if step in OTHER_STEPS:
+            share, words = OTHER_STEPS[step]
+            return self._parsed + (1 - self._parsed) * share * fraction, words
         names = list(STEPS)
         before = names.index(step) if step in STEPS else 0
         done = sum(STEPS[name][0] for name in names[:before])

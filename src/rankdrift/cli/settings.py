@@ -16,7 +16,7 @@ from rankdrift.core.errors import BadOption, did_you_mean
 FILE = "rankdrift.toml"
 # Options that no file may hold: those about itself and the help, and where to write, lest a folder
 # from somewhere else choose which of your files is replaced.
-TYPED_ONLY = ("config", "help_all", "output", "html", "chart")
+TYPED_ONLY = ("config", "help_all", "output", "html", "chart", "export")
 
 
 def takes_settings(command: Callable[..., Any]) -> Callable[..., Any]:

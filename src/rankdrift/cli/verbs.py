@@ -20,6 +20,7 @@ VERBS = {
     "compare": ("compare", "Estimate the same curve by several methods, side by side."),
     "train": ("train", "Train a ranker on clicks worth 1 / propensity each."),
     "evaluate": ("evaluate", "Judge rankers fairly: among results shown at the same rank."),
+    "judge": ("judge", "Tell how relevant each doc is to each query."),
     "report": ("report", "Tell all that was found on one page."),
     "export-training": ("train", "Write the training data for other tools."),
     "sql": ("warehouse", "Print the harvest as SQL, to run in a warehouse."),
@@ -86,6 +87,7 @@ def rankdrift() -> None:
          |
          +--compare--> what do other methods say?
          +--train, with propensities--> ranker --evaluate--> did it help?
+         +--judge, with propensities--> how relevant is each doc to each query?
 
         all that was found --report--> one page
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 # Keys of the metadata of Parquet files.
 COUNTS_KEY = "rankdrift"
 PROPENSITIES_KEY = "rankdrift_propensities"
+JUDGMENTS_KEY = "rankdrift_judgments"
 # `kind` in JSON, and the first line of CSV.
 PROPENSITIES_KIND = "rankdrift propensities"
 PROPENSITIES_COLUMNS = tuple(

@@ -61,6 +61,10 @@ class BadPropensities(RankdriftError):
     """Propensities that cannot be read, or that contradict themselves."""
 
 
+class BadJudgments(RankdriftError):
+    """Judgments that cannot be read, or that contradict themselves."""
+
+
 class CannotWrite(RankdriftError):
     """A file cannot be written; the one that was there before is unchanged."""
 

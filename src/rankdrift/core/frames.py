@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankdrift.core.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Tabular(ABC):
@@ -30,6 +34,16 @@ class Tabular(ABC):
     def to_arrow(self, **options: Any) -> Any:
         """The table as a pyarrow.Table; needs PyArrow."""
         return _library("pyarrow").table(self.table(**options))
+
+
+def objects(rows: Sequence[tuple[Any, ...]], columns: int) -> NDArray[Any]:
+    """(rows, columns) of Python values, from what a database fetched."""
+    import numpy as np
+
+    found = np.empty((len(rows), columns), object)
+    for i in range(columns):
+        found[:, i] = [row[i] for row in rows]
+    return found
 
 
 def _library(name: str) -> Any:

@@ -28,6 +28,8 @@ REASONS: dict[str, str] = {
     "no_day": "day missing or unreadable",
     "no_same": "a must-be-equal column, such as the price, missing",
     "bad_click": "click unreadable",
+    "other_day": "on other days than those asked for",
+    "no_propensity": "at a rank without a propensity",
     "stray_click": "clicks on results that were not shown",
     "repeat_click": "further clicks on one result shown",
     "doc_twice": "doc shown twice in one search",

@@ -99,7 +99,7 @@ def read_matrix(
     """
     if searches not in get_args(Searches):
         raise BadOption(f"searches must be 'all' or 'clicked', not {searches!r}.")
-    wanted = _resolve(log, features, relevance)
+    wanted = resolve_features(log, features, relevance)
     probe(log)
     planner = log.planner()
     funnel = _funnel(log, planner)
@@ -130,7 +130,9 @@ def _listed(value: Wanted) -> list[Any]:
     return [value] if isinstance(value, str | Feature) else list(value)
 
 
-def _resolve(log: Log, features: Wanted, relevance: str | None) -> dict[str, Feature | None]:
+def resolve_features(
+    log: Log, features: Wanted, relevance: str | None = None
+) -> dict[str, Feature | None]:
     """Column name -> the feature asked for, or None where its kind is still to be found out."""
     columns = log.engine.columns
     used = {*log.roles.used(), *([relevance] if relevance else [])}

@@ -1,0 +1,197 @@
+"""rankdrift judge"""
+
+from typing import Any
+
+import click
+
+from rankdrift.cli.exits import Exit
+from rankdrift.cli.options import READING, SEED, Sections, again, guesses, log_options, read
+from rankdrift.cli.output import check_file, refuse_input
+from rankdrift.cli.progress import bar
+from rankdrift.cli.screen import Screen, talking
+from rankdrift.cli.train import split
+from rankdrift.core.errors import BadOption
+
+# Of a log: a pair is a query and a doc, whatever else was the same.
+UNUSED = (
+    "same", "window", "score", "ranker", "user", "outcome", "outcome_at_least",
+)  # fmt: skip
+
+
+class ExportOption(click.Option):
+    """Its help lists the forms there are when asked for: loading them takes longer than a help."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from rankdrift.judging.exports import forms_in_words
+
+        self.help = f"Also write as {forms_in_words()}; repeatable."
+        return super().get_help_record(ctx)
+
+
+@click.command(
+    cls=Sections,
+    first=("output", "propensities", "export", "last", *READING),
+)
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option("-o", "--output", metavar="FILE", help="Where the judgments go: .parquet.")
+@click.option(
+    "--propensities",
+    required=True,
+    metavar="FILE",
+    help="What `rankdrift estimate` wrote.",
+)
+@click.option(
+    "--export", cls=ExportOption, multiple=True, metavar="FORM=PATH", help="Also write for others."
+)
+@click.option(
+    "--features", metavar="NAME,…", help="Numbers, or an old score, that tell what to expect."
+)
+@click.option("--by-query", is_flag=True, help="Expect what other docs of the query are like.")
+@click.option("--last", type=int, metavar="DAYS", help="Only so many days, up to the last one.")
+@click.option("--half-life", type=float, metavar="DAYS", help="Days so much older count half.")
+@click.option(
+    "--min-exposure",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="List pairs without a click from here on; 0: all.",
+)
+@click.option(
+    "--pool", is_flag=True, help="One curve for all, though the propensities have segments."
+)
+@click.option(
+    "--grades",
+    "scale",
+    default="quantile",
+    show_default=True,
+    metavar="SCALE",
+    help="quantile, better (than --reference) or relevance.",
+)
+@click.option("--thresholds", metavar="N,…", help="Where grades 1 to 4 begin.")
+@click.option("--reference", type=float, metavar="Z", help="The relevance to be better than.")
+@click.option(
+    "--enough",
+    type=float,
+    default=0.25,
+    show_default=True,
+    help="Share that a pair's clicks must settle for a grade.",
+)
+@click.option("--check", metavar="FILE", help="Human labels: query, doc, label.")
+@click.option("--look", default=0, show_default=True, help="List pairs worth a human look.")
+@click.option("--no-queries", is_flag=True, help="Print no query and no doc.")
+@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of all that is random.")
+@log_options(without=UNUSED)
+@talking
+def judge(
+    screen: Screen,
+    logs: tuple[str, ...],
+    output: str | None,
+    propensities: str,
+    export: tuple[str, ...],
+    features: str | None,
+    by_query: bool,
+    last: int | None,
+    half_life: float | None,
+    min_exposure: float,
+    pool: bool,
+    scale: str,
+    thresholds: str | None,
+    reference: float | None,
+    enough: float,
+    check: str | None,
+    look: int,
+    no_queries: bool,
+    level: float,
+    seed: int,
+    **options: Any,
+) -> int:
+    """Tell how relevant each doc is to each query.
+
+    By its clicks and how much it was looked at, at whatever ranks it had; with an interval.
+
+    \b
+        rankdrift judge 'logs/*.parquet' --propensities p.json -o judgments.parquet
+        rankdrift judge 'logs/*.parquet' --propensities p.json --export trec=qrels.txt
+    """
+    from rankdrift.judging.exports import FORMS
+    from rankdrift.judging.file import check_ending
+    from rankdrift.judging.judging import judge
+
+    targets = [_target(word) for word in export]
+    for form, _ in targets:
+        FORMS.get(form)
+    if output:
+        check_ending(output)
+    for path in (*([output] if output else []), *(path for _, path in targets)):
+        check_file(path)
+        refuse_input(path, logs, options["format"], more=(propensities, check))
+    graded: dict[str, Any] = {"by": scale, "reference": reference, "enough": enough}
+    if thresholds:
+        graded["thresholds"] = _numbers(thresholds)
+    log = read(logs, options)
+    screen.say(*guesses(log))
+    screen.note(log.remarks)
+    with bar(screen, log) as progress:
+        found = judge(
+            log,
+            propensities,
+            features=split(features) if features else (),
+            by_query=by_query,
+            min_exposure=min_exposure,
+            last=last,
+            half_life=half_life,
+            pool=pool,
+            level=level,
+            seed=seed,
+            progress=progress,
+        )
+    screen.note(found.remarks)
+    grades = found.grades(**graded)
+    if output:
+        found.save(output)
+    written = [
+        str(file) for form, path in targets for file in found.export(path, form, grades=grades)
+    ]
+    agreement = found.check(check, level) if check else None
+    listed = found.worth_a_look(look) if look else None
+    from rankdrift.report.terminal.judgments import judgments_report
+
+    screen.show(
+        judgments_report(found, grades, names=not no_queries, agreement=agreement, look=listed)
+    )
+    screen.answer(
+        {
+            "file": output,
+            "files": written,
+            "judgments": found.to_dict(),
+            "grades": {"by": grades.by, "cuts": grades.cuts.tolist(), "pairs": grades.counts},
+            "funnel": found.funnel.to_dict(),
+            "agreement": agreement.to_dict() if agreement else None,
+            "look": None if no_queries else listed,
+        }
+    )
+    if output:
+        screen.say("", f"The judgments are in {output}.")
+    if written:
+        screen.say("", f"Written for other tools: {', '.join(written)}.")
+    more = ("--look", "20") if export else ("--export", "trec=qrels.txt")
+    screen.next(*again(*more, without=("look",)))
+    return Exit.GOOD
+
+
+def _target(text: str) -> tuple[str, str]:
+    """FORM=PATH"""
+    form, equals, path = text.partition("=")
+    if not equals or not path:
+        raise BadOption(f"--export takes FORM=PATH, such as trec=qrels.txt, not {text!r}.")
+    return form, path
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise BadOption(
+            f"--thresholds takes four numbers, such as 0.01,0.03,0.1,0.3, not {text!r}."
+        ) from None

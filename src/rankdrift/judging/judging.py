@@ -1,0 +1,220 @@
+"""Log + Propensities -> Judgments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rankdrift.core.errors import BadOption
+from rankdrift.core.naming import names_checked
+from rankdrift.core.types import Floats
+from rankdrift.harvesting.taking import take_log
+from rankdrift.judging.judgments import Judgments
+from rankdrift.judging.prior_means import feature_sql, learnt_means, query_level, rank_level
+from rankdrift.judging.shrinkage import Evidence, Posterior, fit_spread, posterior
+from rankdrift.judging.statistics import MIN_EXPOSURE, Recency, Statistics, read_statistics
+from rankdrift.log.engines.engine import Progress
+from rankdrift.propensities.intervals import check_level, t_quantile
+from rankdrift.propensities.propensities import Propensities
+from rankdrift.ranking.gains import as_propensities, fingerprint
+from rankdrift.ranking.matrix_reading import Wanted
+
+
+@names_checked
+def judge(
+    log: Any,
+    propensities: Propensities | str | os.PathLike[str],
+    *,
+    features: Wanted = (),
+    by_query: bool = False,
+    min_exposure: float = MIN_EXPOSURE,
+    last: int | None = None,
+    half_life: float | None = None,
+    pool: bool = False,
+    level: float = 0.95,
+    seed: int = 0,
+    progress: Progress | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Judgments:
+    """Judge how relevant each doc is to each query, from its clicks at whatever ranks it had.
+
+    Clicks are set against the exposure at every rank shown, and shrunk towards what pairs at such
+    ranks are like (empirical Bayes), the more, the less a pair was seen. The error of the
+    propensities is in the intervals.
+
+    Parameters
+    ----------
+    log
+        From `read_log`, or where a log is. A pair is a query and a doc: to have judgments by
+        country, make the country a part of the query.
+    propensities
+        Those of `estimate`, or their file. Where they differ by segment, exposure does too.
+    features
+        Columns of numbers, or patterns such as `f_*`, from which trees learn what to expect of a
+        pair before its own clicks, on other queries than its own; an old score is one. Needs the
+        extra `rank`.
+    by_query
+        Expect of a pair what the other docs of its query are like.
+    min_exposure
+        Pairs without a click and with less exposure than this are not listed; they count in the
+        prior. 0 lists every pair.
+    last
+        Only so many days, up to the last of the log.
+    half_life
+        In days: a day so much older than the last one counts half.
+    pool
+        One curve for all, though the propensities have segments.
+    level
+        Of the intervals.
+    seed
+        Of the draw of pairs that the prior is fitted to, where there are very many.
+    progress
+        Called with the name of each step and the share of it that is done, 0 to 1.
+    say
+        Called with remarks.
+
+    Returns
+    -------
+    Judgments
+
+    Raises
+    ------
+    BadLog
+        If no row can be used, or none was clicked.
+    NotIdentified
+        If a segment of the log has no propensities.
+    """
+    check_level(level)
+    curve = as_propensities(propensities)
+    if curve is None:
+        raise BadOption("judge needs propensities: what a look at each rank is worth.")
+    read = take_log(log)
+    recency = Recency(last, half_life)
+    carried = feature_sql(read, features) if features else {}
+    found = read_statistics(
+        read,
+        curve,
+        recency=recency,
+        # Where pairs differ in what is expected of them, each is needed.
+        min_exposure=0.0 if carried or by_query else min_exposure,
+        pool=pool,
+        features=carried,
+        progress=progress,
+    )
+    remarks = found.remarks
+    if curve.errors == "none":
+        remarks += ("The propensities came without errors, so intervals have none of theirs.",)
+    for remark in remarks if say else ():
+        say(remark)  # type: ignore[misc]  # there is one
+    expected, of_rest = rank_level(found)
+    variance = np.zeros(len(found))
+    if by_query:
+        expected, variance = query_level(found, expected)
+    if carried:
+        expected = learnt_means(found, expected, seed)
+    mean = _logit(np.array([found.click_rate]))
+    location = _logit(expected)
+    listed = Evidence(found.clicks, found.exposure, found.squares, np.ones(len(found)))
+    prior = fit_spread(
+        _with_rest(listed, found),
+        np.concatenate([location, _logit(of_rest)]),
+        np.concatenate([variance, np.zeros(len(of_rest))]),
+        seed,
+    )
+    if carried or by_query:
+        keep = (found.clicks > 0) | (found.exposure >= min_exposure)
+        found, listed = found.take(keep), listed.take(keep)
+        location, variance = location[keep], variance[keep]
+    spread = np.sqrt(prior.spread**2 + variance)
+    known = posterior(listed, location + prior.shift, spread, level)
+    return _judgments(
+        found,
+        known,
+        spread,
+        level=level,
+        prior={
+            "mean": float(1 / (1 + np.exp(-mean[0]))),
+            "relevance": _mean_of(float(mean[0]) + prior.shift, prior.spread),
+            "shift": prior.shift,
+            "spread": prior.spread,
+        },
+        propensities=fingerprint(curve),
+        query_columns=tuple(read.roles.query),
+        options={
+            "features": list(carried),
+            "by_query": by_query,
+            "min_exposure": min_exposure,
+            "last": last,
+            "half_life": half_life,
+            "pool": pool,
+            "seed": seed,
+            "reference": curve.reference,
+        },
+        source={"log": read.engine.fingerprint(), "read": read.describe()},
+        remarks=remarks,
+    )
+
+
+def _with_rest(listed: Evidence, found: Statistics) -> Evidence:
+    """All pairs: those listed, and the others by bins, each with the means of its pairs."""
+    rest = found.rest
+    return Evidence(
+        np.concatenate([listed.clicks, np.zeros(len(rest["pairs"]))]),
+        np.concatenate([listed.exposure, rest["exposure"] / rest["pairs"]]),
+        np.concatenate([listed.squares, rest["squares"] / rest["pairs"]]),
+        np.concatenate([listed.pairs, rest["pairs"]]),
+    )
+
+
+def _judgments(
+    found: Statistics, known: Posterior, spread: Floats, *, level: float, **more: Any
+) -> Judgments:
+    """With the error of the propensities in it.
+
+    Were they e off along a direction, the pair's own clicks would tell a relevance off by its
+    share of e, and the prior's mean one off by the pool's share. The posterior is between the two,
+    nearer to the clicks the more they settled.
+    """
+    own = np.clip(1 - (known.logit_sd / spread) ** 2, 0.0, 1.0)
+    moved = own[:, None] * found.errors + (1 - own)[:, None] * found.pooled_error
+    of_curve = np.sqrt((moved**2).sum(axis=1) + own**2 * found.other_error)
+    reach = t_quantile(level, np.inf) * of_curve
+    low = known.mean * np.exp(-np.hypot(np.log(known.mean / known.low), reach))
+    high = np.minimum(known.mean * np.exp(np.hypot(np.log(known.high / known.mean), reach)), 1.0)
+    return Judgments(
+        queries=found.queries,
+        docs=found.docs,
+        query=found.query,
+        doc=found.doc,
+        relevance=known.mean,
+        low=low,
+        high=high,
+        known=own,
+        clicks=found.clicks,
+        appearances=found.appearances,
+        exposure=found.exposure,
+        days=found.days,
+        logit=known.logit,
+        logit_sd=np.hypot(known.logit_sd, of_curve / np.maximum(1 - known.mean, 0.05)),
+        rest={name: float(found.rest[name].sum()) for name in ("pairs", "appearances", "exposure")},
+        level=level,
+        features=found.features,
+        feature_names=found.feature_names,
+        funnel=found.funnel,
+        **more,
+    )
+
+
+def _logit(share: Floats) -> Floats:
+    kept = np.clip(share, 1e-9, 1 - 1e-6)
+    return np.asarray(np.log(kept / (1 - kept)))
+
+
+def _mean_of(location: float, spread: float) -> float:
+    """Of a relevance whose logit is normal."""
+    u: Floats = np.linspace(-8, 8, 801)
+    weight = np.exp(-0.5 * u**2)
+    return float((weight / (1 + np.exp(-location - spread * u))).sum() / weight.sum())

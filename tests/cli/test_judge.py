@@ -1,0 +1,86 @@
+"""judge, as typed."""
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from support.judged_logs import true_curve, world
+
+from rankdrift import Judgments
+from rankdrift.cli.judge import judge
+from rankdrift.judging.grades import ENOUGH, SCALES
+from rankdrift.judging.statistics import MIN_EXPOSURE
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    where = tmp_path_factory.mktemp("judge")
+    table, names = world(queries=30, shows=80)
+    pq.write_table(table, where / "log.parquet")
+    true_curve(0.1).save(where / "p.json")
+    rows = [{"query": q, "doc": d, "label": round(4 * z)} for (q, d), z in names.items()]
+    (where / "labels.json").write_text("\n".join(map(json.dumps, rows)))
+    return where
+
+
+def test_all_of_it(rankdrift, folder, tmp_path):
+    done = rankdrift(
+        "judge", folder / "log.parquet", "--propensities", folder / "p.json", "-o",
+        tmp_path / "j.parquet", "--export", f"trec={tmp_path / 'qrels.txt'}", "--export",
+        f"quepid={tmp_path / 'q.csv'}", "--check", folder / "labels.json", "--look", 4, "--last", 3,
+        "--half-life", 20, "--features", "f_*", "--by-query", "--grades", "better", "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    judgments = Judgments.load(tmp_path / "j.parquet")
+    found = done.json
+    assert found["judgments"]["pairs"] == len(judgments)
+    assert found["judgments"]["options"]["last"] == 3 and found["grades"]["by"] == "better"
+    assert found["judgments"]["options"]["features"] == ["f_told"]
+    assert len(found["files"]) == 3 and (tmp_path / "qrels.txt").exists()
+    assert found["agreement"]["auc"]["low"] > 0.5
+    assert len(found["look"]["doc"]) == 4
+    assert sum(found["grades"]["pairs"].values()) == len(judgments)
+
+
+def test_what_people_see_and_what_is_private(rankdrift, folder):
+    words = ["judge", folder / "log.parquet", "--propensities", folder / "p.json", "--look", 2,
+             "--check", folder / "labels.json"]  # fmt: skip
+    shown = rankdrift(*words)
+    assert shown.code == 0
+    for text in ("Best and worst docs", "Beside human labels", "Worth a human look", "not enough",
+                 "q0"):  # fmt: skip
+        assert text in shown.out, text
+    assert shown.err.splitlines()[-1].endswith("--export trec=qrels.txt")
+    private = rankdrift(*words, "--no-queries")
+    assert private.code == 0 and "Kendall" in private.out
+    assert "q0" not in private.out and "d0" not in private.out
+    assert rankdrift(*words, "--no-queries", "--json").json["look"] is None
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--export", "trec"], "FORM=PATH"),
+        (["--export", "trek=x"], "Did you mean 'trec'"),
+        (["-o", "j.csv"], "named .parquet"),
+        (["--grades", "stars"], "No scale 'stars'"),
+        (["--thresholds", "1,x"], "four numbers"),
+        (["--same", "price"], "No such option"),
+        (["--export", "trec=LOG"], "is also an input"),
+    ],
+)
+def test_requests_that_would_not_do(rankdrift, folder, more, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    log = folder / "log.parquet"
+    before = log.read_bytes()
+    more = [word.replace("LOG", str(log)) for word in more]
+    done = rankdrift("judge", log, "--propensities", folder / "p.json", *more)
+    assert done.code == 2 and told in done.err
+    assert log.read_bytes() == before
+
+
+def test_defaults_and_choices_are_those_of_python():
+    options = {option.name: option for option in judge.params}
+    assert options["min_exposure"].default == MIN_EXPOSURE
+    assert options["enough"].default == ENOUGH
+    assert all(scale.name in options["scale"].help for scale in SCALES)
