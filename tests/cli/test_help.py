@@ -24,8 +24,7 @@ def _commands():
 
 COMMANDS = dict(_commands())
 GROUPS = ["simulate", "reproduce", ""]
-WIDER = {"train", "evaluate"}  # each has one example that is longer than a line
-FITTING = [name for name in [*COMMANDS, *GROUPS] if name not in WIDER]
+FITTING = [*COMMANDS, *GROUPS]
 LONG = [name for name, command in COMMANDS.items() if isinstance(command, Sections)]
 OF_LOGS = [n for n in LONG if any(isinstance(p, LogOption) for p in COMMANDS[n].params)]
 

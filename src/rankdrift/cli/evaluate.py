@@ -75,7 +75,7 @@ def evaluate(
     believe.
 
     \b
-        rankdrift evaluate test.parquet --model biased.txt --model unbiased.txt -o table.tex
+        rankdrift evaluate test --model biased.txt --model unbiased.txt -o t.tex
     """
     from rankdrift.ranking.comparison import check_ending
     from rankdrift.ranking.evaluation import evaluate

@@ -111,8 +111,8 @@ def judge(
     By its clicks and how much it was looked at, at whatever ranks it had; with an interval.
 
     \b
-        rankdrift judge 'logs/*.parquet' --propensities p.json -o judgments.parquet
-        rankdrift judge 'logs/*.parquet' --propensities p.json --export trec=qrels.txt
+        rankdrift judge logs --propensities p.json -o judgments.parquet
+        rankdrift judge logs --propensities p.json --export trec=qrels.txt
     """
     from rankdrift.judging.exports import FORMS
     from rankdrift.judging.file import check_ending

@@ -118,9 +118,9 @@ def train(
     given are chosen by queries held out.
 
     \b
-        rankdrift train 'train/*.parquet' -o biased.txt
-        rankdrift train 'train/*.parquet' --propensities propensities.csv -o unbiased.txt
-        rankdrift evaluate 'test/*.parquet' --model biased.txt --model unbiased.txt
+        rankdrift train train -o biased.txt
+        rankdrift train train --propensities p.csv -o unbiased.txt
+        rankdrift evaluate test --model biased.txt --model unbiased.txt
     """
     check_file(output)
     refuse_input(output, logs, options["format"], more=(propensities, validation))
