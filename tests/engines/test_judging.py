@@ -13,7 +13,7 @@ from support.harness import FIRST_DAY, random_log, with_holes, write_parquet
 
 from rankdrift.judging.statistics import Recency, read_statistics
 
-CLOSE = 1e-7  # relative: propensities are whole numbers of 2**-36, and shares of 2**-30
+CLOSE = 1e-7  # relative: propensities are whole numbers of 2**-32, and shares of 2**-30
 OPTIONS = {"query": "query", "doc": "doc", "rank": "rank", "click": "click", "day": "on"}
 
 

@@ -48,9 +48,9 @@ SHARED = "shared"  # the same, and how often it was shown compared with other do
 # How far errors of the curve move a pair's exposure is kept along so many directions at most, and
 # no more than explain this share of the variance.
 MOST_DIRECTIONS, EXPLAINED = 3, 0.99
-UNIT = 2**36
-"""What a row adds to its pair is a whole number of 1/UNIT: whole numbers add up to the same in any
-order, doubles do not."""
+UNIT = 2**32
+"""What a row adds to its pair is a whole number of 1/UNIT, as a double: up to 2**53, that is two
+million looks at the reference rank, such add up to the same in any order."""
 _SHARE_UNIT = 2**30  # the same of shares
 _PER_OCTAVE = 8  # bins of exposure of pairs that are not listed
 _BITS = 62  # days that fit one whole number
@@ -426,11 +426,11 @@ def _plan(
     else:
         units = f"floor({weight} * {UNIT} + {_double(0.5)})"
         plain = {
-            "n": f"sum(CAST({units} AS BIGINT))",
-            "c": f"sum({clicked} * CAST({units} AS BIGINT))",
+            "n": f"sum({double.format(units)})",
+            "c": f"sum({clicked} * {double.format(units)})",
         }
         sums = {
-            name: f"sum(CAST(floor(e.{name} * {weight} + {_double(0.5)}) AS BIGINT))"
+            name: f"sum({double.format(f'floor(e.{name} * {weight} + {_double(0.5)})')})"
             for name in curves.names
         }
     sums |= {name: f"avg({double.format(name)})" for name in at}
@@ -479,7 +479,7 @@ def _exposures(curves: _Curves, segments: Sequence[str], d: Dialect) -> str:
         cells = [str(rank), *values_of, *map(str, (max(p, 1), max(squares, 1), *others))]
         rows.append(f"({', '.join(cells)})")
     names = ["e_rank", *(f"e_{g}" for g in segments), *curves.names]
-    cast = [f"CAST({name} AS BIGINT) AS {name}" for name in curves.names]
+    cast = [f"CAST({name} AS {d.double}) AS {name}" for name in curves.names]
     return (
         f"SELECT {', '.join([*names[: -len(cast)], *cast])}\n"
         f"FROM (VALUES {', '.join(rows)}) AS rd_curve ({', '.join(names)})"
