@@ -161,6 +161,8 @@ def test_what_it_will_not_do(made):
     devices = table.append_column("device", [["tv"] * table.num_rows])
     with pytest.raises(NotIdentified, match=r"1 segment of the log, such as 'tv'.*--pool"):
         judge(rankdrift.read_log(devices), by_device())
+    with pytest.raises(BadOption, match="propensities have one curve for all"):
+        judge(rankdrift.read_log(devices, segment="device"), true_curve())
     with pytest.raises(BadOption, match="is no number"):
         judge(rankdrift.read_log(devices), true_curve(), features="device")
     with pytest.raises(BadOption, match="too few to learn from features"):

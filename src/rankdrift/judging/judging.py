@@ -92,6 +92,7 @@ def judge(
     if curve is None:
         raise BadOption("judge needs propensities: what a look at each rank is worth.")
     read = take_log(log)
+    _refuse_segments(read.roles.segment, () if pool else tuple(curve.segment_columns))
     recency = Recency(last, half_life)
     carried = feature_sql(read, features) if features else {}
     found = read_statistics(
@@ -218,3 +219,12 @@ def _mean_of(location: float, spread: float) -> float:
     u: Floats = np.linspace(-8, 8, 801)
     weight = np.exp(-0.5 * u**2)
     return float((weight / (1 + np.exp(-location - spread * u))).sum() / weight.sum())
+
+
+def _refuse_segments(named: tuple[str, ...], of_curves: tuple[str, ...]) -> None:
+    if named and named != of_curves:
+        curves = f"a curve by {', '.join(of_curves)}" if of_curves else "one curve for all"
+        raise BadOption(
+            f"The log is read by {', '.join(named)} (--segment), and the propensities have "
+            f"{curves}. Leave it out: segments are those of the propensities."
+        )

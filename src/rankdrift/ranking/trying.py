@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 
@@ -18,12 +20,16 @@ from rankdrift.core.errors import BadOption
 from rankdrift.ranking.backends import BACKENDS, Backend
 from rankdrift.ranking.matrix import Feature
 
+# What the process may take of a processor once it has the model, and for each megabyte of it:
+# importing, loading and scoring take a fifth of that. SECONDS are those of the clock.
+CPU_SECONDS, OF_MEGABYTE = 8, 2
 SECONDS = 60.0
 # Bytes that the process may take: the libraries themselves are mapped with some hundred megabytes,
 # and a model takes a few times its text.
 MEMORY, OF_TEXT = 4 << 30, 20
 ROWS = 256
 _SAID = "rankdrift: "
+_TOO_LONG = getattr(signal, "SIGXCPU", None) or 0  # none on Windows
 
 
 def try_apart(backend: Backend, text: str) -> None:
@@ -46,6 +52,8 @@ def try_apart(backend: Backend, text: str) -> None:
         raise BadOption(f"{backend.title} does not come to an end with it") from None
     if done.returncode == 0:
         return
+    if done.returncode == -_TOO_LONG:
+        raise BadOption(f"{backend.title} does not come to an end with it")
     # The libraries talk on the same stream.
     for line in done.stdout.decode(errors="replace").splitlines():
         if line.startswith(_SAID):
@@ -56,8 +64,8 @@ def try_apart(backend: Backend, text: str) -> None:
 def main(name: str) -> None:
     """What the other process does with the model on its stdin: exit code 0 if all goes well."""
     model = sys.stdin.buffer.read()
-    _limit_memory(MEMORY + OF_TEXT * len(model))
     text, backend = model.decode(), BACKENDS.get(name)
+    _limit(MEMORY + OF_TEXT * len(model), CPU_SECONDS + OF_MEGABYTE * (len(model) >> 20))
     try:
         booster = backend.open(text)
         found = backend.contents(booster, text)
@@ -84,10 +92,12 @@ def _rows(features: int) -> np.ndarray:
     return np.asarray(rows, dtype=np.float32)
 
 
-def _limit_memory(most: int) -> None:
+def _limit(memory: int, seconds: int) -> None:
     try:
         import resource
-    except ImportError:  # Windows: the time is bounded, the memory is not
+    except ImportError:  # Windows: the time on the clock is bounded, the rest is not
         return
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    used = int(time.process_time()) + 1
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (used + seconds, used + seconds + 1))
