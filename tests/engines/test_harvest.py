@@ -726,7 +726,7 @@ def test_a_doc_that_is_a_number_in_one_file_and_text_in_another(duckdb_engine, t
     write_parquet(tmp_path / "2.parquet", changed(second, "doc", str), doc=pa.string())
     check_source(duckdb_engine, tmp_path, changed(first + second, "doc", str))
     [remark] = duckdb_engine.read(tmp_path).remarks
-    assert "'doc'" in remark and "BIGINT in 1 files" in remark and "as text" in remark
+    assert "'doc'" in remark and "BIGINT in 1 file," in remark and "as text" in remark
 
 
 def test_a_table_in_a_database_file(duckdb_engine, tmp_path):

@@ -72,7 +72,7 @@ def test_weights_of_segments_that_there_are_not():
     assert p.weights([2], segments=["web"]) == pytest.approx(1 / p.segment("web").at([2]))
     assert p.weights([2], segments=[np.nan]) == pytest.approx(1 / p.segment(None).at([2]))
     assert p.weights([5], clip=3, segments=[["web"]]).tolist() == [3]
-    with pytest.raises(NotIdentified, match=r"1 of 2 clicks are of segments without .*'tv'"):
+    with pytest.raises(NotIdentified, match=r"1 of 2 clicks is of segments without .*'tv'"):
         p.weights([2, 2], segments=["web", "tv"])
     with pytest.raises(BadOption, match=r"shape \(1,\) for 2 ranks.*the device"):
         p.weights([2, 2], segments=["web"])

@@ -27,7 +27,7 @@ def test_svmlight_is_read_with_its_queries(tmp_path):
         read_svmlight(tmp_path / "b")
     for rows, sizes, words in (
         ("hello world\n", "1\n", "a is no ranking set"), ("1 0:1\n", "x\n", "is no ranking set"),
-        ("1 0:1\n0 0:2\n", "2\n", "has 1 queries and 2 values"), ("", "", "has 0 queries"),
+        ("1 0:1\n0 0:2\n", "2\n", "has 1 query and 2 values"), ("", "", "has 0 queries"),
         ("1 -1:1\n0 0:2\n", "1\n1\n", "count from 0"),
         ("9 0:1\n0 0:2\n", "1\n1\n", "labels from 0 to 9"),
     ):  # fmt: skip

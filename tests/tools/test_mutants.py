@@ -97,8 +97,9 @@ def laboratory(monkeypatch, tmp_path):
     monkeypatch.setattr(mutants, "COPIED", ("src", "tests", "pyproject.toml"))
     place = tmp_path / "laboratory"
     place.mkdir()
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(folder.stat().st_mode | 0o011)
+    for folder in (tmp_path, *tmp_path.parents):
+        if not folder.stat().st_mode & 0o001:
+            folder.chmod(folder.stat().st_mode | 0o011)
     # Where root's Python is its own, nobody could not run it: mutants are then the one they are of.
     return mutants.Laboratory(place, nobody=os.getuid() == 0 and not mutants.readable())
 

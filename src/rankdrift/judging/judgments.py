@@ -253,7 +253,7 @@ class Judgments(Tabular):
     def __repr__(self) -> str:
         pairs = f"{many(len(self), 'pair')} of {many(len(self.queries), 'query', 'queries')}"
         prior = f"relevance {figure(self.prior['mean'])} on average"
-        return brief(self, pairs, prior, f"{self.clicks.sum():,.0f} clicks")
+        return brief(self, pairs, prior, many(round(self.clicks.sum()), "click"))
 
     def _repr_html_(self) -> str:
         most = np.lexsort((self.doc, self.query, -self.relevance))[:_SHOWN]

@@ -13,6 +13,7 @@ import numpy as np
 
 from rankdrift.core.errors import BadOption
 from rankdrift.core.types import Bools, Floats
+from rankdrift.core.words import verb
 from rankdrift.judging.statistics import Statistics
 from rankdrift.log.log import Log
 from rankdrift.ranking.backends import library
@@ -137,8 +138,9 @@ def learnt_means(found: Statistics, start: Floats, seed: int = 0) -> Floats:
     fold = (order % FOLDS)[found.query]
     if len(np.unique(fold)) < FOLDS:
         raise BadOption(
-            f"{len(found.queries):,} queries are too few to learn from features: at least {FOLDS} "
-            "are needed. Judge without --features."
+            f"Features are learnt from {FOLDS} queries or more, and there "
+            f"{verb(len(found.queries), 'is', 'are')} {len(found.queries):,}: too few to learn "
+            "from features. Judge without --features."
         )
     params: Mapping[str, object] = {
         "objective": "poisson",

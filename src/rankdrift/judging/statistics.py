@@ -20,7 +20,7 @@ from rankdrift.core.dialects import Dialect
 from rankdrift.core.errors import BadLog, BadOption, NotIdentified
 from rankdrift.core.frames import objects
 from rankdrift.core.types import Bools, Floats, Ints, Segment
-from rankdrift.core.words import many, ranges
+from rankdrift.core.words import many, named_ranks
 from rankdrift.counts.funnel import INPUT, USED, Funnel, Used, waterfall
 from rankdrift.log.columns import resolve
 from rankdrift.log.engines.engine import Progress
@@ -372,8 +372,8 @@ def _tally(log: Log, planner: Planner, curves: _Curves, recency: Recency) -> _Ta
     remarks: tuple[str, ...] = ()
     if lost and lost.rows:
         remarks = (
-            f"{many(lost.rows, 'row')} with {many(lost.clicks, 'click')} at rank "
-            f"{ranges(missing)} have no propensity and are left out, clicks and all. Estimate "
+            f"{many(lost.rows, 'row')} with {many(lost.clicks, 'click')} at "
+            f"{named_ranks(missing)} have no propensity and are left out, clicks and all. Estimate "
             "deeper (--extrapolate-to) to have them in.",
         )
     return _Tally(
