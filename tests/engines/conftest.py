@@ -12,6 +12,7 @@ ASKED_ELSEWHERE = {
     "test_a_csv_id_keeps_its_zeros",
     "test_a_day_of_clicks_alone_is_an_empty_file_with_its_funnel",
     "test_a_day_of_searches_that_found_nothing_is_an_empty_file",
+    "test_a_doc_twice_in_one_search",
     "test_a_file_that_lacks_a_column",
     "test_a_list_that_must_be_equal_goes_along_with_the_docs",
     "test_a_query_of_several_columns",
@@ -46,6 +47,7 @@ ASKED_ELSEWHERE = {
     "test_ranks_that_start_at_zero",
     "test_rows_without_a_search_are_never_copies",
     "test_segments_that_text_files_confuse",
+    "test_which_way_pairs_moved",
     "test_what_files_say_comes_before_the_names_of_folders",
     "test_without_a_day_the_whole_log_is_one",
 }

@@ -79,7 +79,8 @@ DAY_TYPES = {
 )
 def test_days_merged_are_the_whole(engine, tmp_path, files, kind, time_zone):
     type_, change = DAY_TYPES[kind]
-    rows = with_holes(many_days(1), 1, 0.03, ["on", "device", "rank", "query"])
+    days = 1 if engine.name == "spark" else 4  # begun at night; to Spark each takes seconds
+    rows = with_holes(many_days(1, days), 1, 0.03, ["on", "device", "rank", "query"])
     for i, row in enumerate(rows):
         name = {"one": "all", "per day": to_day(row), "mixed": i % 3}[files]
         row["file"] = str(name)
@@ -93,7 +94,8 @@ def test_days_merged_are_the_whole(engine, tmp_path, files, kind, time_zone):
     written, counted, merged = by_day(engine, tmp_path / "log", tmp_path / "counts", **options)
     expected = tally(rows, **options)
     assert_same(merged, expected)
-    assert len(written) == len(counted) >= 5 and written[0].stem == "undated"
+    assert len(written) == len(counted) > days + 1
+    assert written[0].stem == "undated"
     assert {path.stem for path in written} >= expected.days
 
 
