@@ -59,7 +59,7 @@ def test_every_pair_is_summed_over_all_its_ranks(duckdb_engine, tmp_path):
     found.funnel.check()
     assert found.funnel.rows == len(rows)
     assert found.funnel.dropped["no_propensity"].rows > 0  # hand() has no rank 4
-    assert "rank 4" in found.remarks[0]
+    assert "at ranks 4, 6 have no propensity" in found.remarks[0]
     # All the error of this curve is along its two directions, and lengths survive their turning.
     pairs = {(q, d): i for i, (q, d) in enumerate(contents(found))}
     for key, i in pairs.items():
