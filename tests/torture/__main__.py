@@ -23,9 +23,9 @@ from pathlib import Path
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"):
     os.environ.setdefault(_name, "1")
 
-from torture import artefacts, logs, originals, spark, verbs  # noqa: E402
-from torture.apart import in_turn  # noqa: E402
-from torture.kinds import KINDS, REFUSED, RIGHT  # noqa: E402
+from torture import artefacts, logs, originals, spark, verbs  # noqa: E402  # after that
+from torture.apart import in_turn  # noqa: E402  # after that
+from torture.kinds import KINDS, REFUSED, RIGHT  # noqa: E402  # after that
 
 MODULES = (logs, spark, artefacts, verbs)  # in the order of the table
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"

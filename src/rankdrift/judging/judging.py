@@ -108,8 +108,9 @@ def judge(
     remarks = found.remarks
     if curve.errors == "none":
         remarks += ("The propensities came without errors, so intervals have none of theirs.",)
-    for remark in remarks if say else ():
-        say(remark)  # type: ignore[misc]  # there is one
+    if say:
+        for remark in remarks:
+            say(remark)
     expected, of_rest = rank_level(found)
     variance = np.zeros(len(found))
     if by_query:
