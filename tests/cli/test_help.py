@@ -23,7 +23,7 @@ def _commands():
 
 
 COMMANDS = dict(_commands())
-GROUPS = ["simulate", "reproduce", ""]
+GROUPS = ["simulate", "experiment", "reproduce", ""]
 FITTING = [*COMMANDS, *GROUPS]
 LONG = [name for name, command in COMMANDS.items() if isinstance(command, Sections)]
 OF_LOGS = [n for n in LONG if any(isinstance(p, LogOption) for p in COMMANDS[n].params)]

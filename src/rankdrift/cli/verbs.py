@@ -21,6 +21,7 @@ VERBS = {
     "train": ("train", "Train a ranker on clicks worth 1 / propensity each."),
     "evaluate": ("evaluate", "Judge rankers fairly: among results shown at the same rank."),
     "judge": ("judge", "Tell how relevant each doc is to each query."),
+    "experiment": ("experiment", "When the log cannot tell: plan an experiment, run it, read it."),
     "report": ("report", "Tell all that was found on one page."),
     "export-training": ("train", "Write the training data for other tools."),
     "sql": ("warehouse", "Print the harvest as SQL, to run in a warehouse."),

@@ -11,6 +11,7 @@ PROPENSITIES_KEY = "rankdrift_propensities"
 JUDGMENTS_KEY = "rankdrift_judgments"
 # `kind` in JSON, and the first line of CSV.
 PROPENSITIES_KIND = "rankdrift propensities"
+EXPERIMENT_KIND = "rankdrift experiment"
 PROPENSITIES_COLUMNS = tuple(
     "segment rank propensity low high std_error pairs clicks supported".split()
 )

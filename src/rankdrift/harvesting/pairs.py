@@ -272,10 +272,14 @@ def bucket_sql(p: Planner, buckets: int) -> str:
         for q, column in zip(p.queries, p.roles.query, strict=True)
     ]
     joined = ", '|', ".join(texts)
-    text = texts[0] if len(texts) == 1 else f"concat({joined})"
-    digest = d.md5.format(text)
+    return bucket_of(p, texts[0] if len(texts) == 1 else f"concat({joined})", buckets)
+
+
+def bucket_of(p: Planner, text: str, buckets: int) -> str:
+    """The low bits of md5 over SQL of a text."""
+    digest = p.dialect.md5.format(text)
     first, second, third = (
-        d.find.format("'0123456789abcdef'", f"substr({digest}, {i}, 1)") for i in (1, 2, 3)
+        p.dialect.find.format("'0123456789abcdef'", f"substr({digest}, {i}, 1)") for i in (1, 2, 3)
     )
     return f"mod(256 * ({first} - 1) + 16 * ({second} - 1) + {third} - 1, {buckets})"
 

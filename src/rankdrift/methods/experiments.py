@@ -67,6 +67,7 @@ def swaps(
     original: str,
     randomised: str | None = None,
     between: tuple[int, int] | None = None,
+    cluster: str | None = None,
     reference: int = 1,
     buckets: int = BUCKETS,
     progress: Progress | None = None,
@@ -75,7 +76,7 @@ def swaps(
 
     Docs of one original rank are alike on average wherever they were shown, so
     P(click) = p_rank r_original; every swap counts, in both directions and whatever share of docs
-    was swapped. Errors come from leaving out buckets of queries.
+    was swapped. Errors come from leaving out buckets of queries, or of what `cluster` names.
 
     Parameters
     ----------
@@ -87,10 +88,13 @@ def swaps(
         The column that tells the rows of the experiment, swapped or not; by default all are.
     between
         Keep two ranks only.
+    cluster
+        The column whose values belong together, such as the user where each always sees the same
+        order; by default queries do.
     reference
         The rank whose propensity is 1.
     buckets
-        Of queries, to tell the errors.
+        Of queries, or of the values of `cluster`, to tell the errors.
     progress
         Called with the name of each step and the share of it that is done, 0 to 1.
 
@@ -99,7 +103,7 @@ def swaps(
     Propensities
         Ranks that no swap with clicks on both sides compares with the reference are in `gaps`.
     """
-    data = _swapped(log, original, randomised, between, buckets, progress)
+    data = _swapped(log, original, randomised, between, cluster, buckets, progress)
     if (data.ranks[data.rank] == data.stratum + 1).all():  # strata are numbered by original rank
         raise NoUsablePairs(
             f"No doc was shown at another rank than that in {original!r}: nothing was swapped."
@@ -243,6 +247,7 @@ def _swapped(
     original: str,
     randomised: str | None,
     between: tuple[int, int] | None,
+    cluster: str | None,
     buckets: int,
     progress: Progress | None,
 ) -> Strata:
@@ -266,8 +271,13 @@ def _swapped(
         both = ", ".join(str(int(rank)) for rank in between)
         keep += f" AND rank IN ({both}) AND rd_original IN ({both})"
 
+    if cluster:
+        text = values.as_text(*planner.column(cluster), planner.dialect)
+        carry["rd_cluster"] = f"coalesce({text}, '~')"
+
     def steps(p: Planner) -> list[Step]:
-        return clicks_by_rank(p, buckets, keep, "rd_original")
+        by = "rd_cluster" if cluster else None
+        return clicks_by_rank(p, buckets, keep, "rd_original", cluster=by)
 
     found = collect(log, steps, carry=carry, progress=progress)
     if not found["c"].any():

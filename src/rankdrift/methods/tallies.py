@@ -16,7 +16,7 @@ from rankdrift.core.types import Ints, Ranks
 from rankdrift.core.words import many
 from rankdrift.counts.counts import BUCKETS
 from rankdrift.harvesting import pairs as pair_steps
-from rankdrift.harvesting.pairs import bucket_sql, same_pair
+from rankdrift.harvesting.pairs import bucket_of, bucket_sql, same_pair
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.log.probing import probe, refuse_rank_zero
@@ -155,11 +155,15 @@ def clicked_pairs(
     )
 
 
-def clicks_by_rank(p: Planner, buckets: int, keep: str, *more: str) -> list[Step]:
+def clicks_by_rank(
+    p: Planner, buckets: int, keep: str, *more: str, cluster: str | None = None
+) -> list[Step]:
     """Steps whose result has impressions `n` and clicked ones `c` by bucket, `more` columns and
-    rank, of usable rows that also meet `keep` (SQL that begins with AND, or nothing)."""
+    rank, of usable rows that also meet `keep` (SQL that begins with AND, or nothing). Buckets are
+    of queries, or of the texts in the column `cluster`."""
     # Fewer texts to hash: a query's rows at a rank are one.
-    names, by = ", ".join(p.queries), ", ".join((*more, "rank"))
+    names, by = cluster or ", ".join(p.queries), ", ".join((*more, "rank"))
+    bucket = bucket_of(p, cluster, buckets) if cluster else bucket_sql(p, buckets)
     return [
         *row_steps.steps(p)[:-1],
         Step(
@@ -170,8 +174,8 @@ def clicks_by_rank(p: Planner, buckets: int, keep: str, *more: str) -> list[Step
         ),
         Step(
             RESULT,
-            f"SELECT {bucket_sql(p, buckets)} AS bucket, {by}, sum(n) AS n, sum(c) AS c\n"
-            f"FROM by_query GROUP BY {bucket_sql(p, buckets)}, {by}",
+            f"SELECT {bucket} AS bucket, {by}, sum(n) AS n, sum(c) AS c\n"
+            f"FROM by_query GROUP BY {bucket}, {by}",
         ),
     ]
 

@@ -18,8 +18,9 @@ from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.core.files import replacing, write_text
 from rankdrift.core.notebook import brief
-from rankdrift.core.types import Floats, Ints
+from rankdrift.core.types import Bools, Floats, Ints
 from rankdrift.core.words import many
+from rankdrift.experiments.experiment import Experiment
 from rankdrift.log.sources import TRUTH
 from rankdrift.simulate.true_curves import TrueCurve
 from rankdrift.simulate.worlds import WORLDS
@@ -152,6 +153,7 @@ def world(
     queries: int | None = None,
     curve: TrueCurve | ArrayLike | None = None,
     columns: Sequence[str] = COLUMNS,
+    experiment: Experiment | None = None,
 ) -> LabWorld:
     """Draw a world of the lab: a log of searches, and the truth behind its clicks.
 
@@ -177,6 +179,9 @@ def world(
         Which of "score" (what the ranker sorted by), "ranker" (A or B), "user", "outcome" (of a
         click, such as a purchase) and "platform" are logged besides search, day, time, query, doc,
         rank and click. Prices are logged where they change.
+    experiment
+        That runs meanwhile: it reorders the results of the searches that take part, and the log
+        has the columns `original_rank` and `randomised`.
 
     Returns
     -------
@@ -201,7 +206,7 @@ def world(
     )
     options.check(kind)
     p = _propensities(kind.recipe.curve if curve is None else curve, ranks)
-    drawn = _draw(kind, options, p)
+    drawn = _draw(kind, options, p, experiment)
     truth = p if drawn.served.looked.truth is None else drawn.served.looked.truth
     return LabWorld(
         name=kind.name,
@@ -274,6 +279,7 @@ class Drawn:
     scene: Scene
     change: Change
     served: Served
+    arranged: Arrangement | None = None
 
     @cached_property
     def doc(self) -> Ints:
@@ -315,6 +321,9 @@ class Drawn:
             "rank": np.tile(np.arange(1, ranks + 1, dtype=np.int16), searches),
             "click": served.looked.click.astype(np.int8).ravel(),
         }
+        if self.arranged is not None:
+            found["original_rank"] = (self.arranged.order + 1).astype(np.int16).ravel()
+            found["randomised"] = each(self.arranged.randomised)
         if self.change.price is not None:
             price = np.take_along_axis(self.change.price, served.item, axis=1)
             found["price"] = np.round(price.astype(float), 2).ravel()
@@ -328,19 +337,43 @@ class Drawn:
         return found | {name: choices[name]() for name in more}
 
 
-def _draw(kind: WorldKind, options: Options, p: Floats) -> Drawn:
+@dataclass(frozen=True, eq=False)
+class Arrangement:
+    """What an experiment did: order (S, R), at which place, from 0, the ranker has what is shown at
+    each rank; randomised (S,), which searches took part."""
+
+    order: Ints
+    randomised: Bools
+
+
+def _arrange(experiment: Experiment, scene: Scene) -> Arrangement:
+    ranks = len(scene.p)
+    ids = scene.user if experiment.unit == "user" else np.arange(len(scene.query))
+    found = [experiment.assign(str(unit), ranks) for unit in ids.tolist()]
+    usual = tuple(range(1, ranks + 1))
+    order = np.array([usual if each is None else each for each in found]) - 1
+    return Arrangement(order, np.array([each is not None for each in found]))
+
+
+def _draw(
+    kind: WorldKind, options: Options, p: Floats, experiment: Experiment | None = None
+) -> Drawn:
     """As many searches as give the usable pairs asked for.
 
     To know how many, some of the queries are drawn a few times, each standing for those around it,
     which are about as popular.
     """
 
-    def draw(stream: int, share: Floats, searches: float) -> Drawn:
+    def draw(
+        stream: int, share: Floats, searches: float, experiment: Experiment | None = None
+    ) -> Drawn:
         seed = options.seed, stream
         many = max(round(searches), 1)
         scene = make_scene(kind.recipe, p, share, options.days, many, (*seed, 0))
         change = kind.happens(scene, options.strength) if kind.happens else Change()
-        return Drawn(scene, change, serve(scene, change, (*seed, 1)))
+        arranged = _arrange(experiment, scene) if experiment else None
+        order = arranged.order if arranged else None
+        return Drawn(scene, change, serve(scene, change, (*seed, 1), order), arranged)
 
     share = kind.recipe.popularity(options.queries)
     many = -(-options.queries // max(1, round(options.pairs / PILOT)))
@@ -351,4 +384,4 @@ def _draw(kind: WorldKind, options: Options, p: Floats) -> Drawn:
     for pilot in range(1, PILOTS + 1):
         found = draw(pilot, share[some], searches * share[some].sum()).usable() @ stands_for
         searches *= (options.pairs / max(float(found), 1)) ** CONCAVE
-    return draw(0, share, searches)
+    return draw(0, share, searches, experiment)

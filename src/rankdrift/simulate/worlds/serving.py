@@ -25,7 +25,7 @@ class Served:
     looked: Looked
 
 
-def serve(scene: Scene, change: Change, seed: tuple[int, ...]) -> Served:
+def serve(scene: Scene, change: Change, seed: tuple[int, ...], order: Ints | None = None) -> Served:
     """Answer all searches of a scene.
 
     Parameters
@@ -36,13 +36,16 @@ def serve(scene: Scene, change: Change, seed: tuple[int, ...]) -> Served:
         What goes on.
     seed
         Another makes other noise and other clicks.
+    order
+        (S, R): at which place, from 0, the ranker has what is shown at each rank, if an experiment
+        reorders results.
     """
     noise, clicks, bought = (np.random.default_rng([*seed, stream]) for stream in range(3))
     score = _scores(noise, scene, change)
     if change.boost:
-        shown, looked = _in_rounds(clicks, scene, change, score)
+        shown, looked = _in_rounds(clicks, scene, change, score, order)
     else:
-        shown, looked = _answer(clicks, scene, change, np.arange(len(score)), score)
+        shown, looked = _answer(clicks, scene, change, np.arange(len(score)), score, order)
     # Who got what they were after buys: the better the doc, the more often.
     chance = BOUGHT * np.sqrt(shown.z / np.float32(scene.level))
     chance = np.minimum(chance, MOST_BOUGHT)
@@ -69,10 +72,17 @@ def _scores(random: np.random.Generator, scene: Scene, change: Change) -> Single
 
 
 def _answer(
-    random: np.random.Generator, scene: Scene, change: Change, search: Ints, score: Singles
+    random: np.random.Generator,
+    scene: Scene,
+    change: Change,
+    search: Ints,
+    score: Singles,
+    order: Ints | None,
 ) -> tuple[Shown, Looked]:
     """Results and clicks of some searches (N,), whose candidates have scores (N, C)."""
     item = np.argsort(-score, axis=1)[:, : len(scene.p)]
+    if order is not None:
+        item = np.take_along_axis(item, order[search], axis=1)
     log_z = _at(scene.log_z, item, scene.query[search])
     if change.log_z is not None:
         log_z += _at(change.log_z, item, search)
@@ -82,7 +92,7 @@ def _answer(
 
 
 def _in_rounds(
-    random: np.random.Generator, scene: Scene, change: Change, score: Singles
+    random: np.random.Generator, scene: Scene, change: Change, score: Singles, order: Ints | None
 ) -> tuple[Shown, Looked]:
     """The same round by round: what was clicked before on that day rises. Adds to the scores."""
     turn = scene.day * ROUNDS + (scene.moment * ROUNDS).astype(np.int64)
@@ -94,7 +104,7 @@ def _in_rounds(
             tally[:] = 0
         query = scene.query[search]
         score[search] += np.float32(change.boost) * np.log2(1 + tally[query]).astype(np.float32)
-        shown, looked = _answer(random, scene, change, search, score[search])
+        shown, looked = _answer(random, scene, change, search, score[search], order)
         row, rank = np.nonzero(looked.click)
         np.add.at(tally, (query[row], shown.item[row, rank]), 1)
         done.append((shown.item, shown.z, shown.chance, looked.click))

@@ -1,0 +1,1 @@
+"""When a log cannot tell: the smallest experiment that can. Plan it, run it, read it."""
