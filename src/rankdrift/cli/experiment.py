@@ -1,18 +1,16 @@
 """rankdrift experiment plan, assign and analyse"""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rankdrift.cli.exits import Exit
-from rankdrift.cli.options import Sections, guesses, log_options, read
+from rankdrift.cli.options import COUNTING, Sections, guesses, log_options, read
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.core.errors import BadOption
 from rankdrift.core.verdicts import Verdict
-from rankdrift.experiments.assigning import __file__ as ASSIGNING
 
 if TYPE_CHECKING:
     from rankdrift.propensities.propensities import Propensities
@@ -76,8 +74,8 @@ def plan(
     """What it takes to know the ratio of two ranks' propensities, by design.
 
     \b
-        rankdrift experiment plan counts.parquet --propensities p.json --ratio 10,1
-        rankdrift experiment plan --rates 0.21,0.12,0.09,0.07,0.06 --ratio 5,1 -o swap.json
+        rankdrift experiment plan counts.parquet --ratio 10,1 -o swap.json
+        rankdrift experiment plan --rates 0.21,0.12,0.09,0.07,0.06 --ratio 5,1
     """
     for path in filter(None, (output, chart)):
         check_file(path)
@@ -166,7 +164,7 @@ def assign(
     return Exit.GOOD
 
 
-@experiment.command(cls=Sections, first=("experiment", "output", "propensities", "search", "user"))
+@experiment.command(cls=Sections, first=("file", "output", "propensities", *COUNTING))
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("--experiment", "file", required=True, metavar="FILE", help="As it was planned.")
 @click.option("-o", "--output", metavar="FILE", help="Where the propensities go.")
@@ -198,8 +196,7 @@ def analyse(
     Exits with 1 if it was not.
 
     \b
-        rankdrift experiment analyse 'logs/*.parquet' --experiment swap.json -o swap-curve.json
-        rankdrift experiment analyse logs --experiment swap.json --propensities p.json -o both.json
+        rankdrift experiment analyse logs --experiment swap.json -o p.json
     """
     for path in filter(None, (output, chart, preferences)):
         check_file(path)
@@ -248,8 +245,10 @@ def _curve(path: str | None) -> "Propensities | None":
 
 def _code(language: str) -> str:
     """The file that decides, as it is."""
+    from importlib.resources import files
+
     name = "assigning.py" if language == "python" else "assign.js"
-    return Path(ASSIGNING).with_name(name).read_text(encoding="utf-8").rstrip("\n")
+    return files("rankdrift.experiments").joinpath(name).read_text(encoding="utf-8").rstrip("\n")
 
 
 def _numbers(text: str, option: str, kind: Any) -> list[Any]:

@@ -277,9 +277,12 @@ class WorldsCommand(Sections):
     metavar="NAME,…",
     help="Logged besides the usual ones; also platform.",
 )
+@click.option("--experiment", metavar="FILE", help="That runs meanwhile (rankdrift experiment).")
 @seeded
 @talking
-def world(screen: Screen, name: str, output: str, columns: str, **options: Any) -> int:
+def world(
+    screen: Screen, name: str, output: str, columns: str, experiment: str | None, **options: Any
+) -> int:
     """Make up a log in which the method's assumptions hold, or one of them is broken.
 
     One Parquet file a day, and truth.json with the true propensities.
@@ -289,9 +292,12 @@ def world(screen: Screen, name: str, output: str, columns: str, **options: Any) 
         rankdrift simulate world price-cuts -o logs/ --pairs 5000 --strength 2
     """
     check_file(str(Path(output) / TRUTH))
+    from rankdrift.experiments.experiment import Experiment
     from rankdrift.simulate import world
 
-    made = world(name, columns=[word for word in columns.split(",") if word], **options)
+    running = Experiment.load(experiment) if experiment else None
+    chosen = [word for word in columns.split(",") if word]
+    made = world(name, columns=chosen, experiment=running, **options)
     paths = made.write(output)
     screen.text(f"{many(made.rows, 'result')} shown, {made.clicks:,} of them clicked, in {output}")
     screen.answer(

@@ -1,1 +1,30 @@
-"""When a log cannot tell: the smallest experiment that can. Plan it, run it, read it."""
+"""When a log cannot tell: the smallest experiment that can. Plan it, run it, read its log.
+
+designs      ways of reordering results at random, and how often each rank's docs go where
+assigning    who takes part and what they see: a pure function, also as assign.js and as SQL
+experiment   a design with its guard rails, in a file
+planning     Counts, or click rates -> what each design costs and tells; page has what is known now
+analysing    Log -> Propensities, and whether the experiment was drawn as planned
+preferring   Log of FairPairs -> which of two neighbours is preferred
+"""
+
+from rankdrift.experiments.analysing import Analysis, analyse
+from rankdrift.experiments.designs import fairpairs, random_pair, shuffle, swap, swaps
+from rankdrift.experiments.experiment import Experiment
+from rankdrift.experiments.planning import Plan, plan
+from rankdrift.experiments.preferring import Preferences, prefer
+
+__all__ = [
+    "Analysis",
+    "Experiment",
+    "Plan",
+    "Preferences",
+    "analyse",
+    "fairpairs",
+    "plan",
+    "prefer",
+    "random_pair",
+    "shuffle",
+    "swap",
+    "swaps",
+]
