@@ -25,6 +25,7 @@ MORE_THAN_ONE = {
     "len(of(kind))",
     "c.bootstrap",
     "' or '.join(map(str, sorted(many)))",
+    "most",
 }
 LARGE = "reproduce"  # its sizes are fixed, in thousands
 

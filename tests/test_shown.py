@@ -15,10 +15,13 @@ import rankdrift
 from rankdrift.charts.style import Figure
 from rankdrift.core.errors import MissingExtra
 from rankdrift.core.notebook import LONGEST
+from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.choices import Choices
 from rankdrift.counts.connection import Connection
 from rankdrift.counts.tables import ByRank, Overflow, Pairs, RankPairs, Splits
 from rankdrift.diagnosis import Check, Diagnosis, diagnose
+from rankdrift.experiments import Analysis, Preferences, plan
+from rankdrift.experiments.analysing import Balance
 from rankdrift.methods.comparing import MethodComparison
 from rankdrift.methods.distance import Distance
 from rankdrift.pipeline import PipelineResult
@@ -55,6 +58,9 @@ def values(tmp_path_factory):
     found = diagnose(made().counts, curve="loglog")
     ranker = train(rows, trees=2, fixed=True, name=EVIL)
     valid = world("valid", pairs=300)
+    planned = plan([0.2, 0.1, 0.05], ratio=(3, 1))
+    checked = Balance(EVIL, EVIL, Verdict.SERIOUS, EVIL)
+    names = np.array([EVIL] * 500, object)
     return [
         given,
         rankdrift.inspect(given),
@@ -86,6 +92,10 @@ def values(tmp_path_factory):
         Figures((folder / "a.svg",) * 4, {EVIL: {"direct": 0.1}}),
         valid,
         Replay(made().curve, (), 20, 0.95),
+        planned,
+        planned.experiment(EVIL),
+        Analysis(planned.experiment(EVIL), made().curve, (checked,), None, np.ones((3, 3)), None),
+        Preferences((EVIL,), names[:, None], names, names, *np.ones((4, 500), int), np.ones(500)),
     ]
 
 

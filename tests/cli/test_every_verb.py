@@ -13,8 +13,9 @@ from support.json_page import documented, inside
 
 from rankdrift.cli import VERBS
 from rankdrift.cli import rankdrift as group
+from rankdrift.experiments import Experiment
 from rankdrift.reproduce import table
-from rankdrift.simulate import market
+from rankdrift.simulate import market, world
 
 # Run once, by one worker.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("every verb")]
@@ -34,6 +35,9 @@ RUN = {
     "train": [*LOG, "--trees", "2", "-o", "model.txt"],
     "evaluate": [*LOG, "--model", "model.txt", "--ranks", "1,2", "--bootstrap", "10"],
     "judge": [*JUDGED, "--propensities", "propensities.json", "-o", "judgments.parquet"],
+    "experiment plan": ["counts.parquet", "--ratio", "3,1", "--share", "0.5", "-o", "swap.json"],
+    "experiment assign": ["swap.json", "a", "b"],
+    "experiment analyse": ["during/*.parquet", "--experiment", "swap.json"],
     "report": ["counts.parquet", "-o", "report.html"],
     "export-training": [*LOG, "-o", "training.tsv"],
     "sql": [*LOG, "--dialect", "duckdb", "--table", "shop"],
@@ -74,6 +78,9 @@ def runs(tmp_path_factory):
             "rankdrift.reproduce.real_features.reproduce_real", lambda *_, **__: {"shown": [0.5]}
         )
         for name, words in RUN.items():
+            if name == "experiment analyse":
+                running = Experiment.load("swap.json")
+                world("valid", pairs=300, ranks=5, queries=60, experiment=running).write("during")
             done[name] = CliRunner().invoke(group, [*name.split(), *words, "--json"])
             assert done[name].exit_code in (0, 1), f"{name}: {done[name].output}"
             if name == "sql":

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankdrift.cli.exits import Exit
-from rankdrift.cli.options import COUNTING, Sections, guesses, log_options, read
+from rankdrift.cli.options import COUNTING, Sections, again, guesses, log_options, read
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
@@ -110,7 +110,8 @@ def plan(
         screen.say("", f"The experiment is in {output}: {chosen!r}.")
         screen.next("rankdrift", "experiment", "assign", output, "--as", "javascript")
     else:
-        screen.say("", "Nothing is written yet: -o swap.json keeps the experiment.")
+        screen.say("", "Nothing is written yet.")
+        screen.next(*again("-o", "swap.json"))
     return Exit.GOOD
 
 
@@ -150,6 +151,7 @@ def assign(
             "Log the rank before as `original_rank`, and whether the search took part as "
             "`randomised`, with every result.",
         )
+        screen.next("rankdrift", "experiment", "analyse", "LOG", "--experiment", file)
         return Exit.GOOD
     if not ids:
         raise BadOption(
@@ -161,6 +163,7 @@ def assign(
     screen.answer(
         {"assigned": {each: list(order) if order else None for each, order in orders.items()}}
     )
+    screen.next("rankdrift", "experiment", "assign", file, "--as", "javascript")
     return Exit.GOOD
 
 
@@ -234,6 +237,9 @@ def analyse(
     screen.answer({**found.to_dict(), "preferences": told, "file": output, "chart": chart})
     if output:
         screen.say("", f"The propensities are in {output}.")
+        screen.next("rankdrift", "report", output, "-o", "report.html")
+    else:
+        screen.next(*again("-o", "propensities.json"))
     return Exit.UNFIT if found.verdict is Verdict.SERIOUS else Exit.GOOD
 
 

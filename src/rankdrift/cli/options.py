@@ -297,7 +297,14 @@ def again(*more: str, verb: str | None = None, without: Iterable[str] = ()) -> l
             words.append((parameter.opts if value else parameter.secondary_opts)[-1])
         else:
             words += [word for v in values for word in (parameter.opts[-1], str(v))]
-    return ["rankdrift", verb or str(context.info_name), *words, *more]
+    return ["rankdrift", *([verb] if verb else _path(context)), *words, *more]
+
+
+def _path(context: click.Context) -> list[str]:
+    """The running verb as typed: that of a group has the group before it."""
+    if context.parent is None:
+        return []
+    return [*_path(context.parent), str(context.info_name)]
 
 
 def shorter(logs: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,17 +89,10 @@ class Analysis:
         """Plain values, for JSON."""
         return {
             "experiment": self.experiment.to_dict(),
-            "verdict": str(self.verdict),
-            "checks": [
-                {
-                    "name": check.name,
-                    "question": check.question,
-                    "verdict": str(check.verdict),
-                    "words": check.words,
-                    "p_value": check.p_value,
-                }
-                for check in self.checks
-            ],
+            "randomisation": {
+                "verdict": str(self.verdict),
+                "checks": [{**asdict(c), "verdict": str(c.verdict)} for c in self.checks],
+            },
             "table": self.curve.table(),
             "combined": None if self.combined is None else self.combined.table(),
             "shown": self.shown.astype(int).tolist(),

@@ -312,7 +312,7 @@ def _designs(page: Page, i: int, j: int, never: Sequence[int]) -> dict[str, Desi
         "random pair": random_pair(first, last),
         "shuffle": shuffle(first, last)
         if long <= MOST_SHUFFLED
-        else f"{long} ranks are more than {MOST_SHUFFLED}",
+        else f"{many(long, 'rank')} are more than {MOST_SHUFFLED}",
         CHEAPEST: _cheapest(page, i, j, never),
     }
     if page.blocks is not None and len(page.blocks) > 1:
