@@ -20,7 +20,7 @@ from rankdrift.counts.choices import Choices
 from rankdrift.counts.connection import Connection
 from rankdrift.counts.tables import ByRank, Overflow, Pairs, RankPairs, Splits
 from rankdrift.diagnosis import Check, Diagnosis, diagnose
-from rankdrift.experiments import Analysis, Preferences, plan
+from rankdrift.experiments import Analysis, Interleaved, Preferences, count_wins, plan
 from rankdrift.experiments.analysing import Balance
 from rankdrift.methods.comparing import MethodComparison
 from rankdrift.methods.distance import Distance
@@ -95,6 +95,8 @@ def values(tmp_path_factory):
         planned,
         planned.experiment(EVIL),
         Analysis(planned.experiment(EVIL), made().curve, (checked,), None, np.ones((3, 3)), None),
+        count_wins(np.ones((3, 2)), names=(EVIL, "B")),
+        Interleaved((EVIL,) * 500, (0,) * 500, ((EVIL,), (EVIL,))),
         Preferences((EVIL,), names[:, None], names, names, *np.ones((4, 500), int), np.ones(500)),
     ]
 

@@ -38,6 +38,7 @@ RUN = {
     "experiment plan": ["counts.parquet", "--ratio", "3,1", "--share", "0.5", "-o", "swap.json"],
     "experiment assign": ["swap.json", "a", "b"],
     "experiment analyse": ["during/*.parquet", "--experiment", "swap.json"],
+    "experiment wins": ["teams.parquet"],
     "report": ["counts.parquet", "-o", "report.html"],
     "export-training": [*LOG, "-o", "training.tsv"],
     "sql": [*LOG, "--dialect", "duckdb", "--table", "shop"],
@@ -78,6 +79,14 @@ def runs(tmp_path_factory):
             "rankdrift.reproduce.real_features.reproduce_real", lambda *_, **__: {"shown": [0.5]}
         )
         for name, words in RUN.items():
+            if name == "experiment wins":
+                with duckdb.connect() as database:
+                    database.execute(
+                        "COPY (SELECT s AS search, 'q' AS query, s % 9 * 2 + r AS doc, r AS rank,"
+                        " CAST(s % 3 = r % 3 AS INT) AS click, DATE '2024-01-01' AS day,"
+                        " CASE WHEN (s + r) % 2 = 0 THEN 'A' ELSE 'B' END AS ranker"
+                        " FROM range(60) AS x(s), range(1, 5) AS y(r)) TO 'teams.parquet'"
+                    )
             if name == "experiment analyse":
                 running = Experiment.load("swap.json")
                 world("valid", pairs=300, ranks=5, queries=60, experiment=running).write("during")

@@ -1,4 +1,4 @@
-"""rankdrift experiment plan, assign and analyse"""
+"""rankdrift experiment plan, assign, analyse and wins"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ def experiment() -> None:
         rankdrift experiment plan counts.parquet --ratio 10,1 -o swap.json
         rankdrift experiment assign swap.json --as javascript
         rankdrift experiment analyse 'logs/*.parquet' --experiment swap.json
+        rankdrift experiment wins 'logs/*.parquet' --ranker team
 
     Each takes --json and --quiet.
     """
@@ -241,6 +242,33 @@ def analyse(
     else:
         screen.next(*again("-o", "propensities.json"))
     return Exit.UNFIT if found.verdict is Verdict.SERIOUS else Exit.GOOD
+
+
+@experiment.command(cls=Sections, first=("ranker", "user", *COUNTING))
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@log_options(without=("randomised", "randomised_apart", "score", "outcome", "outcome_at_least"))
+@talking
+def wins(screen: Screen, logs: tuple[str, ...], level: float, **options: Any) -> int:
+    """Which ranker wins, where results of several were interleaved.
+
+    The column --ranker says which ranker added each result (team draft).
+
+    \b
+        rankdrift experiment wins 'logs/*.parquet' --ranker team
+    """
+    from rankdrift.experiments.winning import wins
+    from rankdrift.report.terminal.experiments import wins_report
+
+    log = read(logs, options)
+    screen.say(*guesses(log))
+    screen.note(log.remarks)
+    with bar(screen, log) as progress:
+        found = wins(log, level=level, progress=progress)
+    screen.show(wins_report(found))
+    screen.answer({"wins": [each.to_dict() for each in found]})
+    screen.next(*again("--json"))
+    return Exit.GOOD
 
 
 def _curve(path: str | None) -> "Propensities | None":

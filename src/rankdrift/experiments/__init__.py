@@ -6,25 +6,35 @@ experiment   a design with its guard rails, in a file
 planning     Counts, or click rates -> what each design costs and tells; page has what is known now
 analysing    Log -> Propensities, and whether the experiment was drawn as planned
 preferring   Log of FairPairs -> which of two neighbours is preferred
+interleaving two rankers in one list, and what clicks on it are worth to each
+winning      Log of interleaved lists, or credits -> which ranker wins
 """
 
 from rankdrift.experiments.analysing import Analysis, analyse
 from rankdrift.experiments.designs import fairpairs, random_pair, shuffle, swap, swaps
 from rankdrift.experiments.experiment import Experiment
+from rankdrift.experiments.interleaving import Interleaved, credit, interleave
 from rankdrift.experiments.planning import Plan, plan
 from rankdrift.experiments.preferring import Preferences, prefer
+from rankdrift.experiments.winning import Wins, count_wins, wins
 
 __all__ = [
     "Analysis",
     "Experiment",
+    "Interleaved",
     "Plan",
     "Preferences",
+    "Wins",
     "analyse",
+    "count_wins",
+    "credit",
     "fairpairs",
+    "interleave",
     "plan",
     "prefer",
     "random_pair",
     "shuffle",
     "swap",
     "swaps",
+    "wins",
 ]

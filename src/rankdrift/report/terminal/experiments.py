@@ -1,6 +1,6 @@
 """Experiments in the terminal: what they would cost, whom they take, what they found."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -13,6 +13,7 @@ from rankdrift.experiments.designs import words
 from rankdrift.experiments.experiment import Experiment
 from rankdrift.experiments.planning import Plan
 from rankdrift.experiments.preferring import SURE, Preferences
+from rankdrift.experiments.winning import Wins
 from rankdrift.report.terminal.curve import curve_report
 from rankdrift.report.terminal.diagnosis import COLOURS
 from rankdrift.report.terminal.tables import FirstThatFits, bullets, empty_table, heading, line
@@ -81,6 +82,28 @@ def assignments_report(found: Experiment, orders: Mapping[str, tuple[int, ...] |
             shown = " ".join(map(str, order[:LISTED])) + (" …" if len(order) > LISTED else "")
         rows.add_row(line(unit), "no" if order is None else "yes", shown)
     return Group(line(f"{found!r}"), rows)
+
+
+def wins_report(found: Sequence[Wins]) -> Group:
+    """Lay out how rankers fare against each other."""
+    rows = empty_table(["first", "second"], ["searches", "won", "lost", "tied", "delta"])
+    for each in found:
+        rows.add_row(
+            line(each.first),
+            line(each.second),
+            f"{each.searches:,}",
+            *(f"{int(n.sum()):,}" for n in (each.won, each.lost, each.tied)),
+            f"{each.delta:+.4f}",
+        )
+    told = []
+    for each in found:
+        low, high = each.anytime.low, each.anytime.high
+        told.append(
+            f"{each.words.capitalize()}: delta between {low:+.4f} and {high:+.4f}, at this look "
+            f"and all others. A delta of {each.smallest:.4f} is seen in 8 of 10 such experiments that "
+            "are looked at once."
+        )
+    return Group(heading("Which ranker wins"), rows, bullets(told))
 
 
 def analysis_report(found: Analysis, preferred: Preferences | None = None) -> Group:
