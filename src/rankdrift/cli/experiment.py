@@ -244,7 +244,7 @@ def analyse(
     return Exit.UNFIT if found.verdict is Verdict.SERIOUS else Exit.GOOD
 
 
-@experiment.command(cls=Sections, first=("ranker", "user", *COUNTING))
+@experiment.command(cls=Sections, first=("level", "ranker", "user", *COUNTING))
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @log_options(without=("randomised", "randomised_apart", "score", "outcome", "outcome_at_least"))

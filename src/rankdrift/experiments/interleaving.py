@@ -135,8 +135,8 @@ def interleave(
         length = shortest
     if not 1 <= length <= shortest:
         raise BadOption(
-            f"{many(length, 'result')} cannot be shown of a ranking that has {shortest}. Give longer "
-            "rankings, or a smaller length."
+            f"{many(length, 'result')} cannot be shown of a ranking that has {shortest}. Give "
+            "longer rankings, or a smaller length."
         )
     docs, teams = way.merge(given, length, Draws(salt, unit))
     return Interleaved(tuple(docs), tuple(teams), given)

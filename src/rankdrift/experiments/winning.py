@@ -1,7 +1,7 @@
 """Which ranker wins, from searches whose results were interleaved.
 
-A search is won by the ranker with more credit. Δ = (wins + ties / 2) / searches - 1/2 is above 0 for
-the better one (Chapelle et al., 2012). Two intervals go with it: that of a test at an end fixed
+A search is won by the ranker with more credit. Δ = (wins + ties / 2) / searches - 1/2 is above 0
+for the better one (Chapelle et al., 2012). Two intervals go with it: that of a test at an end fixed
 beforehand, and one that may be looked at every day, wider, which holds Δ at all times together
 (Robbins' mixture of normal likelihoods).
 """

@@ -100,8 +100,8 @@ def wins_report(found: Sequence[Wins]) -> Group:
         low, high = each.anytime.low, each.anytime.high
         told.append(
             f"{each.words.capitalize()}: delta between {low:+.4f} and {high:+.4f}, at this look "
-            f"and all others. A delta of {each.smallest:.4f} is seen in 8 of 10 such experiments that "
-            "are looked at once."
+            f"and all others. A delta of {each.smallest:.4f} is seen in 8 of 10 such experiments "
+            "that are looked at once."
         )
     return Group(heading("Which ranker wins"), rows, bullets(told))
 
