@@ -20,7 +20,15 @@ from rankdrift.counts.choices import Choices
 from rankdrift.counts.connection import Connection
 from rankdrift.counts.tables import ByRank, Overflow, Pairs, RankPairs, Splits
 from rankdrift.diagnosis import Check, Diagnosis, diagnose
-from rankdrift.experiments import Analysis, Interleaved, Preferences, count_wins, plan
+from rankdrift.experiments import (
+    Analysis,
+    Interleaved,
+    Preferences,
+    count_wins,
+    plan,
+    policy_value,
+    run_bandit,
+)
 from rankdrift.experiments.analysing import Balance
 from rankdrift.methods.comparing import MethodComparison
 from rankdrift.methods.distance import Distance
@@ -97,6 +105,8 @@ def values(tmp_path_factory):
         Analysis(planned.experiment(EVIL), made().curve, (checked,), None, np.ones((3, 3)), None),
         count_wins(np.ones((3, 2)), names=(EVIL, "B")),
         Interleaved((EVIL,) * 500, (0,) * 500, ((EVIL,), (EVIL,))),
+        run_bandit("fixed", [1.0], [0.5], searches=2, runs=2),
+        policy_value([1, 0], [0.5, 0.5], [0.5, 0.5]),
         Preferences((EVIL,), names[:, None], names, names, *np.ones((4, 500), int), np.ones(500)),
     ]
 
