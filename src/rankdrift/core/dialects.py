@@ -60,6 +60,7 @@ class Dialect:
     # the first struct of list {0} whose field {1} is {2}
     entry: str = "element_at(filter({0}, v -> v.{1} = {2}), 1)"
     part: str = "split_part({0}, {1}, {2})"  # part {2}, from 1, of text {0} cut at {1}
+    cut: str = "split({0}, {1})"  # the list of all parts of text {0} cut at {1}, one character
     extract: str = "regexp_extract({0}, {1}, 1)"  # the first group of pattern {1} in text {0}
     # identifiers
     capitals: bool = False  # does an ordinary name without quotes mean the name in capitals?
@@ -144,6 +145,7 @@ DUCKDB = Dialect(
     ),
     size="coalesce(len({}), 0)",
     entry="list_filter({0}, lambda v: v.{1} = {2})[1]",
+    cut="string_split({0}, {1})",
 )
 
 SPARK = Dialect(

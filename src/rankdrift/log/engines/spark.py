@@ -348,7 +348,8 @@ def _read_format(session: Any, files: Files, format: Format) -> Any:
     """The fields of a known format from text files; what is of another type is NULL."""
     paths = [path if "://" in path else _literal_path(path) for path in files.paths]
     if format.reads == "json":
-        return session.read.schema(_ddl(format.shape)).json(paths)
+        fields = (f"{SPARK.quote(name)} {_ddl(inner)}" for name, inner in format.shape.items())
+        return session.read.schema(", ".join(fields)).json(paths)
     return session.read.text(paths).selectExpr(
         "nullif(value, '') AS line",
         "monotonically_increasing_id() AS rd_line",

@@ -6,7 +6,7 @@ from rankdrift.log.formats.format import FILE_NAME, LINES, Fields, Format, Sight
 from rankdrift.log.layouts import LONG
 
 _RESULT = re.compile(r"\d+\t[^\t]+\t")
-_FEW = 6  # fields from which on a line is a result, not a query
+_FEW = 5  # tabs from which on a line is a result, not a query
 
 
 class _Baidu(Format):
@@ -19,8 +19,9 @@ class _Baidu(Format):
     def select(self, f: Fields, source: str) -> str:
         """A row per result, with the query of the last line before it that is one."""
         d = f.dialect
-        part = {n: d.part.format("line", d.literal("\t"), n) for n in (1, 2, 5, 6, 17)}
-        query = f"{d.part.format('line', d.literal(chr(9)), _FEW)} = ''"
+        tab = d.literal("\t")
+        part = {n: d.part.format("line", tab, n) for n in (1, 2, 5, 6, 17)}
+        query = f"length(line) - length(replace(line, {tab}, '')) < {_FEW}"
         begun = (
             f"(SELECT *, max(CASE WHEN {query} THEN rd_line END) OVER"
             f" (PARTITION BY {FILE_NAME} ORDER BY rd_line"

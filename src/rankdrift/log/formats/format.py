@@ -324,8 +324,7 @@ def latest(keys: Iterable[str], doc: str, shown: str, at: str, d: Dialect) -> st
         f" ORDER BY {at}, CASE WHEN {shown} THEN 0 ELSE 1 END"
         " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     )
-    parts = ", ".join(f"{key}, ' '" for key in keys)
-    return f"concat({parts}, {d.text.format(last)})"
+    return " || ' ' || ".join([*keys, d.text.format(last)])  # NULL if it was never shown
 
 
 def search_words(url: str, d: Dialect) -> str:

@@ -2,7 +2,7 @@
 
 import re
 
-from rankdrift.log.formats.format import LINES, Fields, Format, Sight, unfolded
+from rankdrift.log.formats.format import LINES, Fields, Format, Sight, named, unfolded
 from rankdrift.log.layouts import LONG
 
 _LINE = re.compile(r"[^\t]+\t[^\t]+\t\d+/\d+/\d+ [^\t]+\t[^\t]*\t\S+-[01]( \S+-[01])*\s*")
@@ -15,20 +15,29 @@ class _Mind(Format):
     def select(self, f: Fields, source: str) -> str:
         """A row per news shown."""
         d = f.dialect
-        part = {n: d.part.format("line", d.literal("\t"), n) for n in range(1, 6)}
+        cut = named(f, f"{source} WHERE line IS NOT NULL", e_parts=d.cut.format("line", "'\t'"))
+        part = {n: d.element.format("e_parts", n) for n in range(1, 6)}
         date = d.part.format(part[3], "' '", 1)
         month, day, year = (d.part.format(date, "'/'", n) for n in (1, 2, 3))
         iso = f"concat({year}, '-', lpad({month}, 2, '0'), '-', lpad({day}, 2, '0'), ' 00:00:00')"
+        shown = named(
+            f,
+            cut,
+            e_id=part[1],
+            e_user=part[2],
+            e_day=d.instant_day.format(d.text_instant.format(iso), "'UTC'"),
+            e_news=d.cut.format(d.trim.format(part[5]), "' '"),
+        )
         return self.rows(
             f,
-            f"{unfolded(source, d.split.format(part[5]), d)}\nWHERE line IS NOT NULL",
+            unfolded(shown, "e_news", d),
             query="'news'",
-            search=part[1],
+            search="e_id",
             doc=f"nullif({d.part.format('rd_doc', d.literal('-'), 1)}, '')",
             rank="CASE WHEN rd_doc IS NOT NULL THEN rd_place END",
             click=d.integer.format(d.part.format("rd_doc", d.literal("-"), 2)),
-            day=d.instant_day.format(d.text_instant.format(iso), "'UTC'"),
-            user=part[2],
+            day="e_day",
+            user="e_user",
         )
 
 

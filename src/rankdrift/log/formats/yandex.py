@@ -2,7 +2,7 @@
 
 import re
 
-from rankdrift.log.formats.format import LINES, Fields, Format, Sight, latest, unfolded
+from rankdrift.log.formats.format import LINES, Fields, Format, Sight, latest, named, unfolded
 
 _LINE = re.compile(r"\d+\t\d+\t(Q\t\d+\t\d+(\t\d+)+|C\t\d+)\s*")
 
@@ -14,21 +14,31 @@ class _Yandex(Format):
     def select(self, f: Fields, source: str) -> str:
         """A row per URL of a query, and per click."""
         d = f.dialect
-        words = d.split.format("line")
-        part = {n: d.part.format("line", d.literal("\t"), n) for n in range(1, 6)}
-        asked = f"{part[3]} = 'Q' AND {d.size.format(words)} > 5"
-        opened = unfolded(source, f"CASE WHEN {asked} THEN {words} END", d)
-        at, doc = d.integer.format(part[2]), f"CASE WHEN {asked} THEN rd_doc ELSE {part[4]} END"
+        cut = named(f, f"{source} WHERE line IS NOT NULL", e_parts=d.cut.format("line", "'\t'"))
+        part = {n: d.element.format("e_parts", n) for n in range(1, 6)}
+        asked = f"{part[3]} = 'Q' AND {d.size.format('e_parts')} > 5"
+        acts = named(
+            f,
+            cut,
+            e_session=part[1],
+            e_at=d.integer.format(part[2]),
+            e_event=part[3],
+            e_fourth=part[4],
+            e_region=part[5],
+            e_asked=f"coalesce({asked}, FALSE)",
+            e_urls=f"CASE WHEN {asked} THEN e_parts END",
+        )
+        doc = "CASE WHEN e_asked THEN rd_doc ELSE e_fourth END"
         return self.rows(
             f,
-            f"{opened}\nWHERE line IS NOT NULL AND (NOT ({asked}) OR rd_place > 5)",
-            event=part[3],
-            query=f"CASE WHEN {asked} THEN {part[4]} END",
-            search=latest((part[1],), doc, asked, at, d),
+            f"{unfolded(acts, 'e_urls', d)}\nWHERE NOT e_asked OR rd_place > 5",
+            event="e_event",
+            query="CASE WHEN e_asked THEN e_fourth END",
+            search=latest(("e_session",), doc, "e_asked", "e_at", d),
             doc=f"nullif({doc}, '')",
-            rank=f"CASE WHEN {asked} THEN rd_place - 5 END",
-            session=part[1],
-            region=f"CASE WHEN {asked} THEN {part[5]} END",
+            rank="CASE WHEN e_asked THEN rd_place - 5 END",
+            session="e_session",
+            region="CASE WHEN e_asked THEN e_region END",
         )
 
 
