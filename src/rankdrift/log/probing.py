@@ -54,9 +54,9 @@ def _tell_format(log: Log) -> list[str]:
         for name, rows in found:
             known = {"shown": format.shown_events, "clicks": format.click_events}
             kind = next((kind for kind, names in known.items() if name in names), "neither")
-            kinds[kind].append(f"{name} ({rows:,})")
-        words = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items() if names)
-        told.append(f"Events taken for results shown and for clicks, and others. {words}.")
+            kinds[kind].append(f"{name or 'without a name'} ({rows:,})")
+        words = (f"{kind}: {', '.join(names)}" for kind, names in kinds.items() if names)
+        told.append(f"Rows by what happened: {'; '.join(words)}.")
     return told
 
 

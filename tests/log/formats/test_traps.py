@@ -12,7 +12,6 @@ from rankdrift import harvest, harvest_by_day, inspect, read_log
 from rankdrift.core.errors import BadLog, BadOption, Remark
 from rankdrift.log.probing import probe
 
-
 pytestmark = pytest.mark.filterwarnings("ignore::rankdrift.core.errors.Remark")
 
 
@@ -154,7 +153,9 @@ def test_documents_that_are_not_as_they_should_be_spoil_nothing(write):
     with pytest.warns(Remark):
         funnel = harvest(log).funnel
     funnel.check()
-    assert funnel.rows == 4 and funnel.dropped["stray_click"].clicks == 1
+    # What is neither an event nor a query is told of, too.
+    assert funnel.rows == 6 and funnel.dropped["stray_click"].clicks == 1
+    assert funnel.dropped["other_event"].rows == 2
 
 
 # -- Google Analytics 4 ----------------------------------------------------------------------------
@@ -369,10 +370,15 @@ def test_yandex_clicks_go_to_the_query_that_showed_the_url_last(tmp_path):
 
 
 def test_clax_sessions_may_have_no_query(tmp_path):
-    table = pa.table({"query_doc_ids": [[1, 2], [2, 1], []], "clicks": [[1.0, 0.0], [0.0, 1.0], []]})
+    table = pa.table(
+        {"query_doc_ids": [[1, 2], [2, 1], []], "clicks": [[1.0, 0.0], [0.0, 1.0], []]}
+    )
     pq.write_table(table, tmp_path / "part-0.parquet")
     log = read_log(tmp_path)
-    assert rows(log, "query", "doc", "rank", "click")[:2] == [("all", "1", 1, 1), ("all", "1", 2, 1)]
+    assert rows(log, "query", "doc", "rank", "click")[:2] == [
+        ("all", "1", 1, 1),
+        ("all", "1", 2, 1),
+    ]
     assert harvest(log).funnel.rows == 5  # the session without docs is told of
 
 
@@ -413,6 +419,14 @@ def test_a_format_that_does_not_fit_says_what_is_missing(tmp_path):
         read_log(tmp_path / "a.parquet", format="ubi")
     with pytest.raises(BadOption, match="Did you mean 'ubi'"):
         read_log(tmp_path / "a.parquet", format="ubo")
+
+
+def test_clicks_alone_are_refused_with_what_is_missing(write):
+    click = {"eventType": "click", "queryID": "q", "objectIDs": ["a"], "timestamp": 1714557600000}
+    with pytest.raises(BadLog) as error:
+        harvest(read_log(write([click])))
+    assert "'click' (1)" in str(error.value) and "search responses" in str(error.value)
+    assert "--shown-events" not in str(error.value)
 
 
 def test_columns_of_one_s_own_are_read_one_s_own_way(write):

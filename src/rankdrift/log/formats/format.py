@@ -299,7 +299,7 @@ def named(f: Fields, source: str, **sql: str) -> str:
 def unfolded(source: str, listed: str, d: Dialect) -> str:
     """FROM: a row per element of a list, `rd_doc`, and its place from 1, `rd_place`; one row where
     there is no list."""
-    return d.unfold.format(source=source, list=listed)
+    return d.unfold.format(source=f"(SELECT * FROM {source})", list=listed)
 
 
 def latest(keys: Iterable[str], doc: str, shown: str, at: str, d: Dialect) -> str:

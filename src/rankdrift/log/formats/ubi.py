@@ -11,6 +11,12 @@ _DOCUMENT = {
         "position": {"ordinal": "text"},
     },
 }  # fmt: skip
+_HEADERS = (
+    "index",
+    "create",
+    "update",
+    "delete",
+)  # what lines between documents of a bulk file say
 _OF_QUERIES = (
     "application", "query_attributes", "query_response_id", "query_response_hit_ids",
     "query_response_object_ids", "object_id_field", "client_id",
@@ -34,6 +40,7 @@ class _Ubi(Format):
         at = f.instant(("timestamp",), ("_source", "timestamp"))
         action = f"replace(lower({field('action_name')}), '-', '_')"
         ordinal = d.integer.format(field("event_attributes", "position", "ordinal"))
+        header = f.any_text(*((name, "_index") for name in _HEADERS))
         shown = has(action, self.shown_events, d)
         viewed = f"{has(action, _VIEWS, d)} AND {ordinal} IS NOT NULL"
         hits = [
@@ -69,9 +76,10 @@ class _Ubi(Format):
         happened = self.rows(
             f,
             f"{source} LEFT JOIN ({searches}) AS rd_searches ON rd_query_id = {field('query_id')}\n"
-            f"WHERE {field('action_name')} IS NOT NULL",
+            f"WHERE {field('action_name')} IS NOT NULL OR"
+            f" ({field('query_id')} IS NULL AND {header} IS NULL)",
             event=f"CASE WHEN {viewed} AND coalesce(rd_impressions, 0) = 0"
-            f" THEN {d.literal(self.shown_events[0])} ELSE {action} END",
+            f" THEN {d.literal(self.shown_events[0])} ELSE coalesce({action}, 'unknown') END",
             query=f"coalesce(rd_words, {field('user_query')})",
             search=field("query_id"),
             doc=doc,
@@ -109,7 +117,11 @@ UBI = _Ubi(
     title="User Behavior Insights (OpenSearch, Solr)",
     schema="UBI 1.0 to 1.3",
     needs="ubi_events with impressions and clicks, or ubi_queries with query_response_hit_ids",
-    shape={**_DOCUMENT, "_source": _DOCUMENT},
+    shape={
+        **_DOCUMENT,
+        "_source": _DOCUMENT,
+        **{name: {"_index": "text"} for name in _HEADERS},
+    },
     marks=(
         ("action_name", "query_id"),
         ("_source.action_name", "_source.query_id"),
