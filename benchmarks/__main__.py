@@ -14,6 +14,7 @@ from benchmarks import (
     coverage,
     estimate,
     evaluate,
+    formats,
     harvest,
     judging,
     market,
@@ -28,6 +29,7 @@ from rankdrift.core.files import write_text
 RESULTS = Path(__file__).with_name("results.json")
 BENCHMARKS = {
     "harvest": harvest.run,
+    "formats": formats.run,
     "memory": memory.run,
     "max_shown": max_shown.run,
     "spark": spark.run,

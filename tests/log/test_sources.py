@@ -1,3 +1,4 @@
+import gzip
 import os
 from pathlib import Path
 
@@ -95,13 +96,22 @@ def test_a_table_in_memory():
     assert find(table) == Frame(table)
 
 
+def test_files_whose_names_do_not_tell_are_known_by_how_they_begin(folder):
+    (folder / "dump").write_text('  {"a": 1}')
+    (folder / "packed").write_bytes(gzip.compress(b"[{}]"))
+    (folder / "table").write_bytes(b"PAR1...")
+    kinds = {"dump": "json", "packed": "json", "table": "parquet", "readme.txt": "text"}
+    assert {name: find(folder / name).format for name in kinds} == kinds
+    with pytest.raises(BadLog, match=r"Cannot tell the format of .*readme.txt.*rankdrift formats"):
+        read_log(folder / "readme.txt")
+
+
 @pytest.mark.parametrize(
     ("source", "options", "error", "words"),
     [
         ("a.parquett", {}, BadLog, "No file 'a.parquett'. Did you mean 'a.parquet'?"),
         ("*.csv", {}, BadLog, "No file '*.csv'."),
         ("no/a.parquet", {}, BadLog, "folder does not exist"),
-        ("readme.txt", {}, BadLog, "Cannot tell the format"),
         ("sub/_tmp/empty", {}, BadLog, "No log files in the folder"),
         ([], {}, BadOption, "No log was named"),
         (7, {}, BadOption, "from a int"),

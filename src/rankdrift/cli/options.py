@@ -80,7 +80,9 @@ HELP = {
     "outcome_at_least": Help(
         _ROWS, "NUMBER", "The outcome counts from this number on, such as 30 seconds of dwell."
     ),
-    "format": Help(_RUN, "FORMAT", "parquet, csv, json or duckdb, where names do not tell."),
+    "format": Help(
+        _RUN, "FORMAT", "ubi, ga4, … (see `rankdrift formats`); or parquet, csv, json, duckdb."
+    ),
     "table": Help(_RUN, "NAME", "The table in a DuckDB file."),
     "engine": Help(_RUN, "ENGINE", f"{' or '.join(ENGINES.names)}.  [default: duckdb]"),
     "master": Help(_RUN, "URL", "Of Spark, such as local[4]."),
@@ -213,7 +215,18 @@ def read(logs: Sequence[str], options: Mapping[str, Any]) -> Log:
 
 
 def guesses(log: Log) -> list[str]:
-    """What was guessed, to be told before time is spent on it."""
+    """What was guessed, or taken for what, to be told before time is spent on it."""
+    if log.format:
+        origins = log.format.origins
+        taken = {
+            role: [
+                origins.get(name, name) for name in ([found] if isinstance(found, str) else found)
+            ]
+            for role, found in log.roles.to_dict().items()
+            if role != "time"
+        }
+        words = "; ".join(f"{role} = {' + '.join(fields)}" for role, fields in taken.items())
+        return [f"Read as {log.format.name}: {words}."]
     if not log.guessed:
         return []
     columns = ", ".join(f"{role} = {name}" for role, name in log.guessed.items())

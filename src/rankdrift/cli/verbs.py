@@ -12,6 +12,7 @@ FILES = ("FILE", "FOLDER", "PATH", "LOG|SHARE")
 VERBS = {
     "demo": ("demo", "Make up a log and go through all the steps."),
     "inspect": ("inspect", "Look a log over: what is in it, and will it do?"),
+    "formats": ("formats", "List the formats of logs that are recognised."),
     "harvest": ("harvest", "Count a log: big log in, small file of counts out."),
     "merge": ("counts", "Add counts up: a month is the sum of its days."),
     "counts": ("counts", "Show what is in a file of counts."),

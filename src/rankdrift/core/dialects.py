@@ -50,6 +50,18 @@ class Dialect:
     first_in: str  # the place, from 1, of the first {1} in list {0}
     strays: str  # how many elements of list {0} are not in list {1}
     element: str  # element {1} of list {0}
+    # FROM {source}, a row per element of {list} as `explode`, and one row where there is no list
+    unfold: str = (
+        "(SELECT rd_row.*, rd_list.rd_doc, rd_list.rd_place FROM {source} AS rd_row"
+        " LEFT JOIN UNNEST({list}) WITH ORDINALITY AS rd_list (rd_doc, rd_place) ON TRUE)"
+        " AS rd_source"
+    )
+    size: str = "coalesce(cardinality({}), 0)"  # how many elements a list has, 0 for NULL
+    # the first struct of list {0} whose field {1} is {2}
+    entry: str = "element_at(filter({0}, v -> v.{1} = {2}), 1)"
+    part: str = "split_part({0}, {1}, {2})"  # part {2}, from 1, of text {0} cut at {1}
+    cut: str = "split({0}, {1})"  # the list of all parts of text {0} cut at {1}, one character
+    extract: str = "regexp_extract({0}, {1}, 1)"  # the first group of pattern {1} in text {0}
     # identifiers
     capitals: bool = False  # does an ordinary name without quotes mean the name in capitals?
     quotes_escaped: bool = False  # is a quote in a name escaped by a backslash, or doubled?
@@ -126,6 +138,14 @@ DUCKDB = Dialect(
         " lambda v: v IS NULL OR NOT coalesce(list_contains({1}, v), FALSE))), 0)"
     ),
     element="{0}[{1}]",
+    unfold=(
+        "(SELECT *, unnest(CASE WHEN len({list}) > 0 THEN {list} ELSE [NULL] END) AS rd_doc,"
+        " generate_subscripts(CASE WHEN len({list}) > 0 THEN {list} ELSE [NULL] END, 1) AS rd_place"
+        " FROM {source}) AS rd_source"
+    ),
+    size="coalesce(len({}), 0)",
+    entry="list_filter({0}, lambda v: v.{1} = {2})[1]",
+    cut="string_split({0}, {1})",
 )
 
 SPARK = Dialect(
@@ -175,6 +195,12 @@ SPARK = Dialect(
         " v -> v IS NULL OR NOT coalesce(array_contains({1}, v), FALSE)))"
     ),
     element="try_element_at({0}, {1})",
+    unfold=(
+        "(SELECT *, coalesce(rd_index, 0) + 1 AS rd_place FROM {source}"
+        " LATERAL VIEW OUTER posexplode({list}) rd_list AS rd_index, rd_doc) AS rd_source"
+    ),
+    size="coalesce(size({}), 0)",
+    entry="try_element_at(filter({0}, v -> v.{1} = {2}), 1)",
 )
 
 BIGQUERY = Dialect(
@@ -217,6 +243,14 @@ BIGQUERY = Dialect(
         " WHERE v IS NULL OR v NOT IN (SELECT w FROM UNNEST({1}) AS w WHERE w IS NOT NULL))"
     ),
     element="{0}[SAFE_ORDINAL({1})]",
+    unfold=(
+        "(SELECT rd_row.*, rd_doc, coalesce(rd_index, 0) + 1 AS rd_place FROM {source} AS rd_row"
+        " LEFT JOIN UNNEST({list}) AS rd_doc WITH OFFSET AS rd_index) AS rd_source"
+    ),
+    size="coalesce(ARRAY_LENGTH({}), 0)",
+    entry="(SELECT v FROM UNNEST({0}) AS v WHERE v.{1} = {2} LIMIT 1)",
+    part="SPLIT({0}, {1})[SAFE_ORDINAL({2})]",
+    extract="REGEXP_EXTRACT({0}, {1})",
     quotes_escaped=True,
 )
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,6 +94,8 @@ class Inspection:
         What would help.
     worth_logging
         Columns that the log does not have and that would make more checks possible: role -> why.
+    origins
+        Of a log in a known format, the fields that its columns come from.
     """
 
     columns: Mapping[str, ColumnKind]
@@ -110,6 +112,7 @@ class Inspection:
     reasons: tuple[str, ...]
     advice: tuple[str, ...]
     worth_logging: Mapping[str, str]
+    origins: Mapping[str, str] = field(default_factory=dict)
 
     def plot(self, **options: Any) -> "Figure":
         """How often each rank is clicked; its `save` writes .png, .svg or .html."""
@@ -148,6 +151,7 @@ class Inspection:
             "reasons": list(self.reasons),
             "advice": list(self.advice),
             "worth_logging": dict(self.worth_logging),
+            "origins": dict(self.origins),
         }
 
 
@@ -179,7 +183,11 @@ def inspect(
     empty = _empty(log)
     return Inspection(
         columns={name: column.kind for name, column in log.engine.columns.items()},
-        roles={"layout": log.layout.name, **log.roles.to_dict()},
+        roles={
+            **({"format": log.format.name} if log.format else {}),
+            "layout": log.layout.name,
+            **log.roles.to_dict(),
+        },
         guessed=log.guessed,
         days_meaning=log.days,
         sizes=sizes,
@@ -196,6 +204,7 @@ def inspect(
             for role, why in WORTH_LOGGING.items()
             if not getattr(log.roles, role) or role in empty
         },
+        origins=log.format.origins if log.format else {},
     )
 
 
@@ -215,6 +224,13 @@ def _asides(log: Log, counts: Counts, empty: list[str]) -> Iterator[str]:
     """What else is worth knowing of this log."""
     for role in empty:
         yield f"The column {getattr(log.roles, role)!r} ({role}) is empty in every row."
+    strays = counts.funnel.dropped["stray_click"].clicks
+    if log.format and strays:
+        yield (
+            f"{strays:,} of {many(counts.funnel.clicks, 'click')} {verb(strays, 'is', 'are')} on a "
+            "result that the log never shows: its impression was not logged, or the click does not "
+            f"name its search. {verb(strays, 'It is', 'They are')} left out."
+        )
     column, rows = log.roles.randomised, counts.funnel.rows
     if column and "randomised" not in empty and not log.rules.randomised_apart:
         planner = log.planner()
@@ -509,7 +525,7 @@ def column_roles(
     """Columns in use as (name, kind, roles, "guessed" or "named"); the others as (name, kind)."""
     roles: dict[str, list[str]] = {}
     for role, value in found.roles.items():
-        if role != "layout":
+        if role not in ("layout", "format"):
             for name in value if isinstance(value, list) else [value]:
                 roles.setdefault(str(name), []).append(role)
     used = [
@@ -517,7 +533,7 @@ def column_roles(
             name,
             found.columns.get(name, ""),
             ", ".join(of_column),
-            "guessed" if name in found.guessed.values() else "named",
+            found.origins.get(name) or ("guessed" if name in found.guessed.values() else "named"),
         )
         for name, of_column in roles.items()
     ]

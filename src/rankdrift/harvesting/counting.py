@@ -297,17 +297,24 @@ def _refuse_nothing_shown(log: Log) -> None:
         raise BadLog(
             "The log is empty: it has columns but not a single row. Check which files were named."
         )
-    if not log.roles.event:
+    if not log.roles.event and log.roles.shown:
         raise BadLog(
             f"None of the {many(rows, 'row')} of the log shows a result: {log.roles.shown!r} is "
             "empty in all of them. Name the column of the docs shown with --shown."
         )
+    assert log.roles.event  # a row per result shown shows one
     event = planner.dialect.text.format(planner.column(log.roles.event)[0])
     found = log.engine.query(
         f"SELECT {event}, count(*) FROM {planner.source} GROUP BY {event}"
         f" ORDER BY count(*) DESC LIMIT 10"
     )
     events = ", ".join(f"{name!r} ({rows:,})" for name, rows in found)
+    if log.format:
+        raise BadLog(
+            f"This log of {log.format.title} shows no result, so there is nothing to compare "
+            f"clicks with: its events are {events}. It needs {log.format.needs}. Give the files "
+            "that have them along with these: several are read as one."
+        )
     raise BadLog(
         f"No row of the log shows a result: {log.roles.event!r} is never "
         f"{' or '.join(map(repr, log.rules.shown_events))}. It is {events}. Name the events with "

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from rankdrift.core.dialects import Dialect
 from rankdrift.core.dialects import dialect as find_dialect
 from rankdrift.core.errors import BadCounts, BadOption, MissingColumns, did_you_mean
 from rankdrift.core.naming import names_checked
@@ -20,12 +21,15 @@ from rankdrift.harvesting.plan import Sizes, harvest_plan
 from rankdrift.harvesting.result import META, row
 from rankdrift.log.assigning import check_extras
 from rankdrift.log.columns import KINDS, Column, ColumnKind, Roles, resolve
+from rankdrift.log.formats.format import Fields, Format, Sight
+from rankdrift.log.formats.recognising import choose
 from rankdrift.log.layouts import Layout, layout_of
-from rankdrift.log.log import Log, describe
+from rankdrift.log.log import Log, describe, read_as
 from rankdrift.log.options import TAKES, Options
 from rankdrift.log.sources import find
 from rankdrift.log.sql.plan import Plan, Planner, Step
 
+FORMAT_ROWS, FORMAT_LOG = "format_rows", "format_log"
 _USUAL_KINDS: dict[str, ColumnKind] = {
     "rank": "int",
     "click": "int",
@@ -90,6 +94,7 @@ def warehouse_sql(
         if name not in TAKES:
             raise BadOption(f"No option {name!r}.{did_you_mean(name, TAKES)}")
     written_for = find_dialect(dialect)
+    format = log.format if log is not None else None
     if log is not None:
         # Names and kinds only: what a sample's statistics tell need not hold for the table.
         columns = {name: Column(c.path, c.kind) for name, c in log.engine.columns.items()}
@@ -97,13 +102,19 @@ def warehouse_sql(
     else:
         said = Options(**options).with_file()
         said.check()
-        layout, roles = _roles(said)
-        columns = _columns(roles, layout)
-        rules = said.rules(roles)
+        format = choose(Sight(), said)
+        if format:
+            columns = format.as_columns()
+            layout, (roles, rules) = format.layout, read_as(format, columns, said)
+        else:
+            layout, roles = _roles(said)
+            columns = _columns(roles, layout)
+            rules = said.rules(roles)
     columns = _typed(columns, types or {})
     check_extras(roles, columns, layout, rules.outcome_at_least is not None)
+    source = written_for.quote(*table.split("."))
     planner = Planner(
-        source=written_for.quote(*table.split(".")),
+        source=FORMAT_LOG if format else source,
         columns=columns,
         layout=layout,
         roles=roles,
@@ -116,9 +127,20 @@ def warehouse_sql(
         "max_shown": max_shown,
         "segment_columns": list(roles.segment),
         "marked": True,
-        "options": describe(planner),
+        "options": describe(planner, format),
     }
-    return _with_meta(harvest_plan(planner, sizes), meta, planner).as_query()
+    plan = _with_meta(harvest_plan(planner, sizes), meta, planner)
+    before = _rows_of_format(format, source, written_for) if format else ()
+    return Plan((*before, *plan.steps)).as_query()
+
+
+def _rows_of_format(format: Format, source: str, dialect: Dialect) -> tuple[Step, Step]:
+    """From a table in a known format, its fields as documented, to the rows of a log."""
+    select = format.select(Fields(format.shape, dialect), source)
+    return (
+        Step(FORMAT_ROWS, select),
+        Step(FORMAT_LOG, format.numbered(FORMAT_ROWS, dialect)),
+    )
 
 
 def _with_meta(plan: Plan, meta: Mapping[str, Any], planner: Planner) -> Plan:

@@ -2,7 +2,7 @@
 names and types are looked at until something is asked of it."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from typing import Any
 
@@ -14,6 +14,7 @@ from rankdrift.log.assigning import assign
 from rankdrift.log.columns import EXTRAS, Column, Roles
 from rankdrift.log.engines.choosing import open_log
 from rankdrift.log.engines.engine import Engine
+from rankdrift.log.formats.format import Format
 from rankdrift.log.layouts import ENGINE_COLUMNS, LAYOUTS, Layout
 from rankdrift.log.options import Names, Options, Rules
 from rankdrift.log.sql import values
@@ -38,6 +39,8 @@ class Log:
         Roles that were guessed from column names: role -> column.
     remarks
         Things worth telling about the source.
+    format
+        The format that it was read by; None if its columns alone tell.
     """
 
     engine: Engine
@@ -46,6 +49,7 @@ class Log:
     rules: Rules
     guessed: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    format: Format | None = None
 
     def planner(self, **changes: Any) -> Planner:
         """Writes SQL for this log in its engine's dialect, with some of its fields changed."""
@@ -60,7 +64,7 @@ class Log:
 
     def describe(self) -> dict[str, Any]:
         """What defines a pair and how rows are read: kept with every artefact made from the log."""
-        return describe(self.planner())
+        return describe(self.planner(), self.format)
 
     def __repr__(self) -> str:
         roles = self.roles.to_dict()
@@ -88,7 +92,7 @@ def _listed(names: str | list[str]) -> str:
     return names if isinstance(names, str) else " + ".join(names)
 
 
-def describe(planner: Planner) -> dict[str, Any]:
+def describe(planner: Planner, format: Format | None = None) -> dict[str, Any]:
     """What defines a pair and how rows are read, as plain values."""
     rules = {
         name: list(value) if isinstance(value, tuple) else value
@@ -106,6 +110,7 @@ def describe(planner: Planner) -> dict[str, Any]:
         for name in set(layout.own_rules) - set(planner.layout.own_rules):
             del rules[name]
     return {
+        **(format.described() if format else {}),
         "layout": planner.layout.name,
         **planner.roles.to_dict(),
         **rules,
@@ -245,7 +250,9 @@ def read_log(
         Leave the `randomised` rows out of what is counted (False), so that the curve and the
         experiment rest on different clicks.
     format
-        "parquet", "csv", "json" or "duckdb", where names of files do not tell.
+        The format of a log that is not recognised by itself, such as "ubi" or "ga4": `rankdrift
+        formats` lists them. Or "parquet", "csv", "json" or "duckdb", where names of files do not
+        tell.
     table
         The table in a DuckDB file, or in Spark.
     config
@@ -321,6 +328,8 @@ def read_log(
     ).with_file()
     options.check()
     opened = open_log(source, options)
+    if opened.format:
+        return _read_format(opened, opened.format, options)
     found, roles, guessed = assign(
         opened.columns, options.columns(), options.layout, options.outcome_at_least is not None
     )
@@ -329,6 +338,37 @@ def read_log(
     sure = roles.used(without=guessed.keys() & EXTRAS)
     remarks = opened.prepare(sure, [name for name in roles.used() if name not in sure])
     return Log(opened, found, roles, rules, guessed, tuple(remarks))
+
+
+def _read_format(opened: Engine, format: Format, options: Options) -> Log:
+    roles, rules = read_as(format, opened.columns, options)
+    known = f"Recognised {format.title}, {format.schema}." if not options.format else ""
+    remarks = tuple(said for said in (known, format.remark) if said)
+    return Log(opened, format.layout, roles, rules, {}, remarks, format)
+
+
+def read_as(format: Format, columns: Mapping[str, Column], options: Options) -> tuple[Roles, Rules]:
+    """Which column plays which part in a log of a known format, and how its rows are read.
+
+    Parameters
+    ----------
+    format
+        Says which column is what; what the options say comes first.
+    columns
+        Those of its rows.
+    options
+        What was said of the log.
+    """
+    given = {role: name for role, name in options.columns().items() if name is not None}
+    at_least = options.outcome_at_least is not None
+    _, roles, _ = assign(columns, {**format.given_roles(), **given}, format.layout.name, at_least)
+    rules = replace(
+        options.rules(roles),
+        shown_events=format.shown_events,
+        click_events=format.click_events,
+        first_rank=1,  # as its rows count by now
+    )
+    return roles, rules
 
 
 def _refuse_our_names(columns: Mapping[str, Column], layout: Layout) -> None:

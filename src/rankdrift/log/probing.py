@@ -19,7 +19,45 @@ _OFTEN = 0.001
 def probe(log: Log) -> list[str]:
     """Remarks worth telling; raises BadLog where going on would give a wrong answer."""
     _refuse_ranks_by_page(log)
-    return _check_searches(log) if log.planner().has_search else []
+    told = _tell_format(log) if log.format else []
+    return told + (_check_searches(log) if log.planner().has_search else [])
+
+
+def _tell_format(log: Log) -> list[str]:
+    """What was taken for what in a log of a known format, by what is in it."""
+    told, engine, format = [], log.engine, log.format
+    assert format
+    if format.counts_from:
+        shown = f"event IN ({engine.dialect.literals(format.shown_events)})"
+        [(low, given, missing)] = engine.query(
+            f"SELECT min(ordinal), count(ordinal), count(*) - count(ordinal) FROM {engine.source}"
+            f" WHERE {shown} AND coalesce(ordinal, 0) >= 0"
+        )
+        said = format.first_rank
+        if given and said is None:
+            first = "0, so 1 is added" if low == 0 else f"1 (the least is {low})"
+            told.append(f"Ranks are logged from {first}; --first-rank says otherwise.")
+        if not given and missing:
+            told.append("No rank was logged: the place in the list that was logged is the rank.")
+        elif missing and format.place_fills_in:
+            told.append(
+                f"{many(missing, 'result')} shown without a logged rank: the place in the list of "
+                "the search is taken, where it is known."
+            )
+    if log.roles.event:
+        event = engine.dialect.quote(log.roles.event)
+        found = engine.query(
+            f"SELECT {event}, count(*) FROM {engine.source} GROUP BY {event}"
+            " ORDER BY count(*) DESC LIMIT 30"
+        )
+        kinds: dict[str, list[str]] = {"shown": [], "clicks": [], "neither": []}
+        for name, rows in found:
+            known = {"shown": format.shown_events, "clicks": format.click_events}
+            kind = next((kind for kind, names in known.items() if name in names), "neither")
+            kinds[kind].append(f"{name or 'without a name'} ({rows:,})")
+        words = (f"{kind}: {', '.join(names)}" for kind, names in kinds.items() if names)
+        told.append(f"Rows by what happened: {'; '.join(words)}.")
+    return told
 
 
 def refuse_rank_zero(log: Log, zero: int, rows: int | None = None) -> None:

@@ -1,6 +1,7 @@
 """Where a log's rows are: files on disk, a table in a database file, or a table in memory."""
 
 import glob
+import gzip
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
@@ -11,6 +12,8 @@ from typing import Any
 from rankdrift.core.errors import BadLog, BadOption, did_you_mean
 
 FORMATS = ("parquet", "csv", "json", "duckdb")
+TEXT = "text"
+"""What files are that are none of these by their names, nor by how they begin."""
 _ENDINGS = {
     ".parquet": "parquet", ".pq": "parquet", ".parq": "parquet",
     ".csv": "csv", ".tsv": "csv", ".psv": "csv",
@@ -74,7 +77,14 @@ class Frame:
 Source = Files | Table | Frame
 
 
-def find(source: object, *, format: str | None = None, table: str | None = None) -> Source:
+def find(
+    source: object,
+    *,
+    format: str | None = None,
+    table: str | None = None,
+    every: bool = False,
+    more: Sequence[str] = (),
+) -> Source:
     """What the user means by a source.
 
     Parameters
@@ -85,6 +95,10 @@ def find(source: object, *, format: str | None = None, table: str | None = None)
         One of `FORMATS`; by default as the names of the files say.
     table
         Of a DuckDB file.
+    every
+        Of a folder, are files meant whose names do not tell what they are?
+    more
+        Names of formats that somebody else knows, for the error.
 
     Raises
     ------
@@ -95,12 +109,13 @@ def find(source: object, *, format: str | None = None, table: str | None = None)
     """
     if format is not None and format not in FORMATS:
         raise BadOption(
-            f"No format {format!r}.{did_you_mean(format, FORMATS)} There are {', '.join(FORMATS)}."
+            f"No format {format!r}.{did_you_mean(format, (*FORMATS, *more))} There are "
+            f"{', '.join((*FORMATS, *more))}."
         )
     if isinstance(source, str | os.PathLike):
         source = [source]
     if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
-        return _find_files([os.fspath(s) for s in source], format, table)
+        return _find_files([os.fspath(s) for s in source], format, table, every)
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
         return Frame(source)
     raise BadOption(
@@ -109,10 +124,12 @@ def find(source: object, *, format: str | None = None, table: str | None = None)
     )
 
 
-def _find_files(sources: list[str], format: str | None, table: str | None) -> Files | Table:
+def _find_files(
+    sources: list[str], format: str | None, table: str | None, every: bool
+) -> Files | Table:
     if not sources:
         raise BadOption("No log was named. Give a file, a folder or a glob.")
-    paths = [path for source in sources for path in _expand(source, format)]
+    paths = [path for source in sources for path in _expand(source, every or bool(format))]
     paths = [path for path in paths if not _is_truth(path)] or paths
     formats = {path: format or _format(path) for path in paths}
     kinds = sorted(set(formats.values()))
@@ -131,7 +148,7 @@ def _find_files(sources: list[str], format: str | None, table: str | None) -> Fi
     return Files(tuple(dict.fromkeys(paths)), kinds[0])
 
 
-def _expand(source: str, format: str | None) -> list[str]:
+def _expand(source: str, every: bool) -> list[str]:
     if "://" in source:  # the engine's own business
         return [source]
     path = os.path.abspath(os.path.expanduser(source))
@@ -140,7 +157,7 @@ def _expand(source: str, format: str | None) -> list[str]:
             file
             for file in _files_below(path)
             if not any(p.startswith((".", "_")) for p in Path(file).relative_to(path).parts)
-            and (format or _ending(file))
+            and (every or _ending(file))
         ]
         if not found:
             raise BadLog(
@@ -192,10 +209,26 @@ def _ending(path: str) -> str | None:
 
 
 def _format(path: str) -> str:
-    found = _ending(path)
-    if found:
-        return found
-    raise BadLog(
+    return _ending(path) or _begins_like(path)
+
+
+def _begins_like(path: str) -> str:
+    """What a file is whose name does not tell."""
+    try:
+        with open(path, "rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with (gzip.open if packed else open)(path, "rb") as file:
+            first = file.read(4096).lstrip()
+    except (OSError, EOFError):  # not here, or damaged: who reads it will say so
+        raise cannot_tell(path) from None
+    if first.startswith(b"PAR1"):
+        return "parquet"
+    return "json" if first.startswith((b"{", b"[")) else TEXT
+
+
+def cannot_tell(path: str) -> BadLog:
+    """The error to raise for a file of which nothing tells what it is."""
+    return BadLog(
         f"Cannot tell the format of {path!r} from its name. Say it with --format "
-        f"({', '.join(FORMATS)})."
+        f"({', '.join(FORMATS)}, or one of those that `rankdrift formats` lists)."
     )

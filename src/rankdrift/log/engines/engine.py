@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from rankdrift.core.dialects import Dialect
 from rankdrift.log.columns import Column
+from rankdrift.log.formats.format import Format
 from rankdrift.log.sql.plan import Plan
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ class Engine(Protocol):
     @property
     def dialect(self) -> Dialect:
         """The SQL that it understands."""
+        ...
+
+    @property
+    def format(self) -> Format | None:
+        """The known format that the log has, whose columns these are."""
         ...
 
     @property

@@ -23,8 +23,11 @@ from rankdrift.log.columns import Column, ColumnKind
 from rankdrift.log.engines.engine import Day, Progress
 from rankdrift.log.engines.java import java, quiet, why_not
 from rankdrift.log.engines.parquet import check_schemas
+from rankdrift.log.formats import FORMATS
+from rankdrift.log.formats.format import FILE_NAME, Fields, Format
+from rankdrift.log.formats.recognising import check_fields, choose, look, look_at
 from rankdrift.log.options import Options
-from rankdrift.log.sources import Files, find
+from rankdrift.log.sources import TEXT, Files, cannot_tell, find
 from rankdrift.log.sql.plan import (
     CANDIDATES,
     CELLS,
@@ -79,8 +82,9 @@ def open_engine(source: Any, options: Options) -> "SparkEngine":
         source,
         session=options.session,
         master=options.master,
-        format=options.format,
+        format=None if options.format in FORMATS else options.format,
         table=options.table,
+        options=options,
     )
 
 
@@ -88,6 +92,7 @@ class SparkEngine:
     """A DataFrame, known to SQL by a name that nobody else uses."""
 
     dialect: Dialect = SPARK
+    format: Format | None = None
 
     def __init__(
         self,
@@ -97,11 +102,16 @@ class SparkEngine:
         master: str | None = None,
         format: str | None = None,
         table: str | None = None,
+        options: Options | None = None,
     ) -> None:
         self._files: Files | None = None
         with reading(source):
             self._spark = session or _session_of(source) or _session(master)
-            self._frame = self._open(source, format, table)
+            self._frame = self._open(source, format, table, options)
+            if options and not self.format:
+                self.format = choose(look_at(_shape(self._frame.schema)), options)
+            if self.format:
+                self._frame = self._rows(self.format, self._frame)
             self.source = f"rd_{uuid.uuid4().hex}"
             self._frame.createOrReplaceTempView(self.source)
             weakref.finalize(self, _forget, self._spark, self.source)
@@ -111,7 +121,18 @@ class SparkEngine:
                 for column in _columns((field.name,), field.dataType)
             }
 
-    def _open(self, source: Any, format: str | None, table: str | None) -> Any:
+    def _rows(self, format: Format, frame: Any) -> Any:
+        """The rows of a log in a known format."""
+        name, shape = f"rd_{uuid.uuid4().hex}", _shape(frame.schema)
+        check_fields(format, shape)
+        frame.createOrReplaceTempView(name)
+        weakref.finalize(self, _forget, self._spark, name)
+        select = format.select(Fields(shape, SPARK), name)
+        return self._spark.sql(format.numbered(f"({select}) AS rd_rows", SPARK))
+
+    def _open(
+        self, source: Any, format: str | None, table: str | None, options: Options | None
+    ) -> Any:
         if hasattr(source, "schema") and hasattr(source, "createOrReplaceTempView"):
             return source
         if table and not source:
@@ -123,11 +144,18 @@ class SparkEngine:
                 "Spark does not read tables in this process's memory. Leave out engine='spark', "
                 "or make a Spark DataFrame of it: spark.createDataFrame(table)."
             )
-        found = find(source, format=format)
+        known = options is not None and options.format in FORMATS
+        found = find(source, format=format, every=known, more=FORMATS.names)
         if not isinstance(found, Files):
             raise BadOption("A DuckDB file is read by DuckDB: leave out engine='spark'.")
         if not any("://" in path for path in found.paths):
             self._files = found
+            if options and found.format != "parquet":
+                self.format = choose(look(found), options)
+        if self.format and self.format.reads != "table":
+            return _read_format(self._spark, found, self.format)
+        if found.format == TEXT:
+            raise cannot_tell(found.paths[0])
         return _read(self._spark, found)
 
     def _has_table(self, name: str) -> bool:
@@ -139,7 +167,7 @@ class SparkEngine:
     def prepare(self, used: list[str], spare: list[str]) -> list[str]:
         """See `Engine`."""
         files = self._files
-        if files is None or files.format != "parquet" or len(files.paths) == 1:
+        if self.format or files is None or files.format != "parquet" or len(files.paths) == 1:
             return []
         with connect() as con:
             paths = [glob.escape(path) for path in files.paths]
@@ -314,6 +342,38 @@ def _as_many_parts_as_needed(session: Any) -> None:
 
 def _is_classic(session: Any) -> bool:
     return not type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def _read_format(session: Any, files: Files, format: Format) -> Any:
+    """The fields of a known format from text files; what is of another type is NULL."""
+    paths = [path if "://" in path else _literal_path(path) for path in files.paths]
+    if format.reads == "json":
+        fields = (f"{SPARK.quote(name)} {_ddl(inner)}" for name, inner in format.shape.items())
+        return session.read.schema(", ".join(fields)).json(paths)
+    return session.read.text(paths).selectExpr(
+        "nullif(value, '') AS line",
+        "monotonically_increasing_id() AS rd_line",
+        f"input_file_name() AS {FILE_NAME}",
+    )
+
+
+def _ddl(shape: Any) -> str:
+    """A shape as Spark writes it, every value a text."""
+    if isinstance(shape, list):
+        return f"array<{_ddl(shape[0])}>"
+    if isinstance(shape, Mapping):
+        fields = ", ".join(f"{SPARK.quote(name)}: {_ddl(inner)}" for name, inner in shape.items())
+        return f"struct<{fields}>"
+    return "string"
+
+
+def _shape(type_: Any) -> Any:
+    """What a column holds, down to the fields of structs in lists."""
+    if isinstance(type_, spark_types.StructType):
+        return {field.name: _shape(field.dataType) for field in type_.fields}
+    if isinstance(type_, spark_types.ArrayType):
+        return [_shape(type_.elementType)]
+    return _kind(type_)
 
 
 def _read(session: Any, files: Files) -> Any:

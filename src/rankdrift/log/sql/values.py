@@ -194,6 +194,17 @@ def seconds(column: Column, sql: str, d: Dialect) -> str:
     )
 
 
+def instant(sql: str, kind: ColumnKind, d: Dialect) -> str:
+    """An instant from an epoch in s, ms, µs or ns, or from a date and time; NULL where it is
+    neither."""
+    if kind == "instant":
+        return sql
+    text = _time_text(sql, kind, d)
+    digits = d.matches.format(text, d.literal("^[0-9]{9,19}$"))
+    epoch = d.epoch_instant.format(f"{d.number.format(text)} / {_scale(text)}")
+    return f"CASE WHEN {digits} THEN {epoch} ELSE {d.text_instant.format(text)} END"
+
+
 def _time_text(sql: str, kind: ColumnKind, d: Dialect) -> str:
     """A date or an epoch as text; of a float the whole part, in plain digits."""
     if kind != "float":

@@ -68,9 +68,9 @@ def inspection_report(found: Inspection) -> Group:
 def columns_table(found: Inspection) -> Group:
     """Columns in use first; of the others just the number when there are many."""
     used, others = column_roles(found)
-    table = empty_table(["column", "kind", "role", ""])
+    table = empty_table(["column", "kind", "role", "from" if found.origins else ""])
     for name, kind, roles, how in used:
-        table.add_row(line(name), kind, roles, how)
+        table.add_row(line(name), kind, roles, line(how))
     layout = str(found.roles["layout"])
     words = f"Layout: {layout}, {LAYOUTS.get(layout).row}. A day: {found.days_meaning}."
     unused = [name for name, _ in others]

@@ -15,14 +15,18 @@ from rankdrift.log.engines.duckdb.days import DuckdbDays
 from rankdrift.log.engines.duckdb.readers import (
     FOLDERS_LEFT,
     folders_tell,
+    format_reader,
     reader,
     reading,
     unglobbed,
 )
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.engines.parquet import check_schemas, rows, with_statistics
+from rankdrift.log.formats import FORMATS
+from rankdrift.log.formats.format import FILE_NAME, Fields, Format, Shape
+from rankdrift.log.formats.recognising import check_fields, choose, look, look_at
 from rankdrift.log.options import Options
-from rankdrift.log.sources import Files, Frame, Source, Table, find
+from rankdrift.log.sources import TEXT, Files, Frame, Source, Table, cannot_tell, find
 from rankdrift.log.sql.plan import SCHEMA, Plan, Step
 
 _INTEGERS = {"tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"}
@@ -38,8 +42,10 @@ _KINDS: dict[str, ColumnKind] = {
 
 def open_engine(source: Any, options: Options) -> "DuckdbEngine":
     """What `rankdrift.log.engines.choosing` calls."""
-    found = find(source, format=options.format, table=options.table)
-    return DuckdbEngine(found, memory=options.memory, threads=options.threads)
+    known = options.format in FORMATS
+    format = None if known else options.format
+    found = find(source, format=format, table=options.table, every=known, more=FORMATS.names)
+    return DuckdbEngine(found, memory=options.memory, threads=options.threads, options=options)
 
 
 class DuckdbEngine:
@@ -53,10 +59,13 @@ class DuckdbEngine:
         What DuckDB may use, such as "2GB".
     threads
         How many it may use.
+    options
+        What is said of the log, to know its format by; None reads it by its columns.
     """
 
     dialect: Dialect = DUCKDB
     source = "rd_log"
+    format: Format | None = None
 
     def __init__(
         self,
@@ -64,6 +73,7 @@ class DuckdbEngine:
         *,
         memory: str | None = None,
         threads: int | None = None,
+        options: Options | None = None,
     ) -> None:
         _refuse_bzip2(source)
         self._folder = Scratch()
@@ -71,7 +81,7 @@ class DuckdbEngine:
         self._con = self._connect(memory, threads)
         with reading(source):
             self.folders = folders_tell(self._con, source)
-            self._con.execute(f"CREATE VIEW main.rd_log AS SELECT * FROM {self._open(source)}")
+            self._open_log(source, options)
             self.columns: Mapping[str, Column] = self._describe()
         self.staged: str | None = None  # the file that text formats were parsed into
 
@@ -99,16 +109,57 @@ class DuckdbEngine:
 
     # -- opening -------------------------------------------------------------------------------
 
-    def _open(self, source: Source) -> str:
+    def _open_log(self, source: Source, options: Options | None) -> None:
+        """Let `rd_log` be the log as its columns have it, or the rows of a known format."""
+        text = isinstance(source, Files) and source.format != "parquet"
+        if options and isinstance(source, Files) and text:
+            self.format = choose(look(source), options)
+            if self.format and self.format.reads != "table":
+                self._take_format(self.format, *format_reader(source, self.format))
+                return
+            if source.format == TEXT:
+                raise cannot_tell(source.paths[0])
+        self._con.execute(f"CREATE VIEW main.rd_log AS SELECT * FROM {self._open(source)}")
+        if not options:
+            return
+        relation = self._con.sql("SELECT * FROM rd_log LIMIT 0")
+        shape = dict(zip(relation.columns, map(_shape, relation.types), strict=True))
+        if not text:
+            self.format = choose(look_at(shape), options)
+        if self.format:
+            self._con.execute("DROP VIEW main.rd_log")
+            if isinstance(source, Files):
+                shape |= {FILE_NAME: "text"}
+            opened = self._open(source, filename=True)
+            self._take_format(self.format, f"(SELECT * FROM {opened})", shape)
+
+    def _take_format(self, format: Format, read: str, shape: Shape) -> None:
+        fields = Fields(shape, DUCKDB)
+        check_fields(format, shape)
+        if format.reads_twice:
+            select = format.select(fields, "rd_read")
+            self._rows = f"WITH rd_read AS MATERIALIZED {read}\n{select}"
+        else:
+            self._rows = format.select(fields, f"{read} AS rd_read")
+        self._name_rows(f"({self._rows}) AS rd_rows")
+
+    def _name_rows(self, rows: str) -> None:
+        assert self.format
+        numbered = self.format.numbered(rows, DUCKDB)
+        self._con.execute(f"CREATE OR REPLACE VIEW main.rd_log AS {numbered}")
+
+    def _open(self, source: Source, filename: bool = False) -> str:
         if isinstance(source, Frame):
             self._con.register("rd_frame", source.table)
             return "rd_frame"
         if isinstance(source, Table):
             return self._attach(source)
-        return reader(source.paths, source.format, folders=self.folders)
+        return reader(source.paths, source.format, filename=filename, folders=self.folders)
 
     def _attach(self, source: Table) -> str:
-        self._con.execute(f"ATTACH {DUCKDB.literal(source.path)} AS rd_db (READ_ONLY)")
+        self._con.execute(
+            f"ATTACH IF NOT EXISTS {DUCKDB.literal(source.path)} AS rd_db (READ_ONLY)"
+        )
         names = [
             (schema, name)
             for schema, name in self._con.execute(
@@ -143,7 +194,7 @@ class DuckdbEngine:
     def prepare(self, used: list[str], spare: list[str]) -> list[str]:
         """See `Engine`."""
         source, columns = self.input, [self.columns[name] for name in used]
-        if not isinstance(source, Files):
+        if self.format or not isinstance(source, Files):
             return []
         with reading(source):
             told = ", ".join(sorted(source.told_by_folders))
@@ -183,7 +234,7 @@ class DuckdbEngine:
         """See `Engine`."""
         with reading(self.input):
             if isinstance(self.input, Files):
-                if self.input.format != "parquet":
+                if self.input.format != "parquet" or self.format:
                     return None
                 return rows(self._con, unglobbed(self.input.paths))
             return int(self.query("SELECT count(*) FROM rd_log")[0][0])
@@ -271,19 +322,31 @@ class DuckdbEngine:
     def _stage(self, progress: Progress | None = None) -> None:
         """Text formats are parsed once, into Parquet: the plan reads its rows several times."""
         source = self.input
-        if self.staged or not isinstance(source, Files) or source.format == "parquet":
+        if self.staged or not isinstance(source, Files):
+            return
+        if source.format == "parquet" and not self.format:
             return
         staged = self.path("staged.parquet")
-        files = reader(source.paths, source.format, filename=True, folders=self.folders)
-        self.execute(
-            f"COPY (SELECT * FROM {files}) TO {DUCKDB.literal(staged)} (FORMAT parquet)",
-            f"parsing {source.format}",
-            progress,
-        )
-        self._con.execute(
-            "CREATE OR REPLACE VIEW main.rd_log AS SELECT * EXCLUDE (rd_filename)"
-            f" FROM read_parquet({DUCKDB.literal(staged)})"
-        )
+        rows = reader(source.paths, source.format, filename=True, folders=self.folders)
+        rows = self._rows if self.format else f"SELECT * FROM {rows}"
+        ordered = bool(self.format and self.format.keeps_order)
+        self._con.execute(f"SET preserve_insertion_order = {ordered}")
+        try:
+            self.execute(
+                f"COPY ({rows}) TO {DUCKDB.literal(staged)} (FORMAT parquet)",
+                f"parsing {source.format}",
+                progress,
+            )
+        finally:
+            self._con.execute("SET preserve_insertion_order = false")
+        parsed = f"read_parquet({DUCKDB.literal(staged)})"
+        if self.format:
+            self._name_rows(parsed)
+        else:
+            self._con.execute(
+                "CREATE OR REPLACE VIEW main.rd_log AS SELECT * EXCLUDE (rd_filename)"
+                f" FROM {parsed}"
+            )
         self.staged = staged
 
     def days(self, day_sql: str, column: Column, window: int) -> DuckdbDays:
@@ -318,3 +381,12 @@ def _columns(path: tuple[str, ...], type_: Any) -> Iterator[Column]:
     if type_.id == "struct":
         for field, child in type_.children:
             yield from _columns((*path, field), child)
+
+
+def _shape(type_: Any) -> Any:
+    """What a column holds, down to the fields of structs in lists."""
+    if type_.id in ("list", "array"):
+        return [_shape(type_.children[0][1])]
+    if type_.id == "struct":
+        return {name: _shape(child) for name, child in type_.children}
+    return next(iter(_columns(("",), type_))).kind

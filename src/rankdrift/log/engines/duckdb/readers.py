@@ -1,14 +1,18 @@
 """How DuckDB reads files: FROM items, and what is said when it cannot."""
 
 import glob
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import duckdb
 
 from rankdrift.core.database import first_line, interrupted, shortage
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadLog
+from rankdrift.log.formats.format import FILE_NAME, LINES, Format, Shape, as_text
+from rankdrift.log.formats.recognising import line_reader
 from rankdrift.log.sources import Files, Source
 
 _AWAY = (
@@ -41,6 +45,26 @@ def reader(
         f"read_json({files}, format = 'newline_delimited', union_by_name = true,"
         f" sample_size = -1, map_inference_threshold = -1{named})"
     )
+
+
+def format_reader(files: Files, format: Format) -> tuple[str, Shape]:
+    """FROM text that reads the fields of a known format from text files, and what they are. A value
+    of an unexpected type is NULL: no document spoils the others."""
+    listed, named = f"[{DUCKDB.literals(unglobbed(files.paths))}]", f", filename = '{FILE_NAME}'"
+    if format.reads == "json":
+        structure = DUCKDB.literal(json.dumps(_structure(format.shape)))
+        objects = f"read_json_objects({listed}, format = 'auto'{named})"
+        read = f"(SELECT unnest(from_json(json, {structure})), {FILE_NAME} FROM {objects})"
+        return read, {**as_text(format.shape), FILE_NAME: "text"}
+    lines = line_reader(listed, named)
+    number = "row_number() OVER ()" if format.keeps_order else "CAST(NULL AS BIGINT)"
+    return f"(SELECT line, {number} AS rd_line, {FILE_NAME} FROM {lines})", LINES
+
+
+def _structure(shape: Any) -> Any:
+    if isinstance(shape, Mapping):
+        return {name: _structure(inner) for name, inner in shape.items()}
+    return [_structure(inner) for inner in shape] if isinstance(shape, list) else "VARCHAR"
 
 
 def folders_tell(con: duckdb.DuckDBPyConnection, source: Source) -> bool:

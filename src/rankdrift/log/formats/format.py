@@ -1,0 +1,350 @@
+"""What a known format is: its fields, how it is known by them, and a SELECT from them to rows.
+
+The rows have columns with our own names, in a layout that is read already (`log/layouts.py`), so
+that all that works on a log works on them. A row is a result shown, a click or any other event:
+whatever cannot be used stays a row, so that the funnel tells of it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rankdrift.core.dialects import Dialect
+from rankdrift.log.columns import Column, ColumnKind
+from rankdrift.log.layouts import EVENTS, Layout
+from rankdrift.log.sql import values
+
+Shape = Mapping[str, Any]
+"""The fields of a log: name -> kind, or the `Shape` of a struct, or [what a list holds]."""
+LINES: Shape = {"line": "text", "rd_line": "int", "rd_filename": "text"}
+"""What text read line by line has: `rd_line` grows with the place in its file."""
+FILE_NAME = "rd_filename"
+KINDS_OF: Mapping[str, ColumnKind] = {
+    "rank": "int", "click": "int", "ordinal": "int", "place": "int", "day": "date",
+    "timestamp": "instant", "price": "float", "score": "float", "dwell": "float",
+    "propensity_score": "float",
+}  # fmt: skip
+"""Our names of columns that are not text."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What is seen of a log before it is read.
+
+    Parameters
+    ----------
+    paths
+        Its fields, those inside structs and lists with dots.
+    lines
+        The first lines, of text whose fields have no names.
+    """
+
+    paths: frozenset[str] = frozenset()
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The fields that a log has, as SQL; one that it lacks is NULL.
+
+    Parameters
+    ----------
+    shape
+        The fields.
+    dialect
+        Of SQL.
+    within
+        What they are fields of: the alias of a struct.
+    """
+
+    shape: Shape
+    dialect: Dialect
+    within: tuple[str, ...] = ()
+
+    def find(self, *path: str) -> Any:
+        """The kind of a field, the `Shape` of a struct, [of a list]; None if it is not there."""
+        found: Any = self.shape
+        for name in path:
+            found = found.get(name) if isinstance(found, Mapping) else None
+        return found
+
+    def sql(self, *path: str) -> str:
+        """A field as it is."""
+        return self.dialect.quote(*self.within, *path) if self.find(*path) is not None else "NULL"
+
+    def text(self, *path: str) -> str:
+        """A field as text, NULL where it is blank."""
+        sql = self.dialect.text.format(self.sql(*path))
+        return f"nullif({self.dialect.trim.format(sql)}, '')" if self.find(*path) else sql
+
+    def any_text(self, *paths: tuple[str, ...]) -> str:
+        """The first of these fields that is not blank."""
+        there = [self.text(*path) for path in paths if self.find(*path)]
+        if not there:
+            return self.dialect.text.format("NULL")
+        return there[0] if len(there) == 1 else f"coalesce({', '.join(there)})"
+
+    def whole(self, *path: str) -> str:
+        """A field as a whole number, NULL where it is none, such as '(not set)'."""
+        if self.find(*path) == "int":
+            return self.sql(*path)
+        return self.dialect.integer.format(self.text(*path))
+
+    def number(self, *path: str) -> str:
+        """A field as a double, NULL where it is none."""
+        return self.dialect.number.format(self.text(*path))
+
+    def any_number(self, *names: str) -> str:
+        """The first of these fields that is a number."""
+        return f"coalesce({', '.join(self.number(name) for name in names)})"
+
+    def instant(self, *paths: tuple[str, ...]) -> str:
+        """The first of these fields that is not NULL, as an instant: an epoch in s, ms, µs or ns,
+        or a date and time, in UTC if it names no zone."""
+        there = [
+            values.instant(self.sql(*path), kind, self.dialect)
+            for path in paths
+            if (kind := self.find(*path))
+        ]
+        if not there:
+            return null("instant", self.dialect)
+        return there[0] if len(there) == 1 else f"coalesce({', '.join(there)})"
+
+    def listed(self, *path: str) -> str | None:
+        """A list, if the log has it."""
+        return self.sql(*path) if isinstance(self.find(*path), list) else None
+
+    def inside(self, *path: str, alias: str = "rd_doc") -> "Fields":
+        """The fields of an element of a list, under the name that it has then."""
+        found = self.find(*path)
+        shape = found[0] if isinstance(found, list) and isinstance(found[0], Mapping) else {}
+        return Fields(shape, self.dialect, (alias,))
+
+    def entry(self, path: tuple[str, ...], key: str, name: str, *inside: tuple[str, ...]) -> str:
+        """Of a list of entries, such as event_params, the text of the one whose `key` is `name`:
+        the first of the fields `inside` it that is not blank."""
+        listed, entries = self.listed(*path), self.inside(*path)
+        if not listed or not entries.find(key):
+            return self.dialect.text.format("NULL")
+        d = self.dialect
+        entry = d.entry.format(listed, d.quote(key), d.literal(name))
+        there = [
+            f"nullif({d.text.format(f'({entry}).{d.quote(*field)}')}, '')"
+            for field in inside
+            if entries.find(*field)
+        ]
+        return f"coalesce({', '.join([*there, d.text.format('NULL')])})"
+
+
+def null(kind: ColumnKind, d: Dialect) -> str:
+    """A NULL of a kind of column."""
+    if kind == "instant":
+        return d.epoch_instant.format(f"CAST(NULL AS {d.double})")
+    types = {"int": "BIGINT", "float": d.double, "date": "DATE", "bool": "BOOLEAN"}
+    return f"CAST(NULL AS {types[kind]})" if kind in types else d.text.format("NULL")
+
+
+@dataclass(frozen=True)
+class Format:
+    """A known format of logs; subclasses say in `select` how its rows come about.
+
+    Parameters
+    ----------
+    name, title
+        What it is called in options, and in a sentence.
+    schema
+        Which published description of it was read.
+    needs
+        What must be logged.
+    shape
+        The fields that are looked at.
+    marks
+        Sets of fields: a log that has all of one set is of this format.
+    origins
+        The columns that its rows have: our name -> the fields that it comes from.
+    reads
+        Are its files JSON, lines of text, or tables with named columns?
+    layout
+        What a row is.
+    shown_events, click_events
+        How its events are called, the usual ones.
+    counts_from
+        Are ranks logged by the client, from 0 or from 1? Then rows have `ordinal`, as logged, and
+        `place`, the place in a list where there is one, instead of `rank`.
+    first_rank
+        What the top rank is called, if that was said; None lets the log tell.
+    place_fills_in
+        Does `place` stand in wherever the ordinal is missing, or only if none was ever logged?
+    keeps_order
+        Does the meaning of a line depend on those before it?
+    reads_twice
+        Does `select` name the log more than once, so that text had better be parsed before?
+    remark
+        What everybody who reads such a log should know.
+    roles
+        Role -> our column, where the two are not called the same.
+    """
+
+    name: str
+    title: str
+    schema: str
+    needs: str
+    shape: Shape
+    origins: Mapping[str, str]
+    marks: tuple[tuple[str, ...], ...] = ()
+    reads: Literal["json", "lines", "table"] = "json"
+    layout: Layout = EVENTS
+    shown_events: tuple[str, ...] = ("impression",)
+    click_events: tuple[str, ...] = ("click",)
+    counts_from: bool = False
+    first_rank: int | None = None
+    place_fills_in: bool = False
+    keeps_order: bool = False
+    reads_twice: bool = False
+    remark: str = ""
+    roles: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> Mapping[str, ColumnKind]:
+        """The columns that its rows have: our name -> kind."""
+        return {name: KINDS_OF.get(name, "text") for name in self.origins}
+
+    def recognises(self, sight: Sight) -> bool:
+        """Whether a log looks like this."""
+        return any(sight.paths.issuperset(marks) for marks in self.marks)
+
+    def select(self, f: Fields, source: str) -> str:
+        """The SELECT from the log, a FROM item that has these fields, to its rows."""
+        raise NotImplementedError
+
+    def event_name(self, name: str) -> str:
+        """What its rows call an event that a user names."""
+        return name
+
+    def rows(self, f: Fields, source: str, file: str = FILE_NAME, **sql: str) -> str:
+        """A SELECT of the columns that rows have; those that are not given are NULL. `file` is the
+        name of the file, where that is known."""
+        names = self.stored
+        assert set(sql) <= set(names), set(sql) - set(names)
+        columns = [
+            f"{sql.get(name) or null(kind, f.dialect)} AS {f.dialect.quote(name)}"
+            for name, kind in names.items()
+        ]
+        if FILE_NAME in f.shape:
+            columns.append(f"{file} AS {FILE_NAME}")
+        return f"SELECT {', '.join(columns)}\nFROM {source}"
+
+    @property
+    def stored(self) -> Mapping[str, ColumnKind]:
+        """The columns of `select`: `rank` may still have to be told from others."""
+        if not self.counts_from:
+            return self.columns
+        names = (*(name for name in self.columns if name != "rank"), "ordinal", "place")
+        return {name: KINDS_OF.get(name, "text") for name in names}
+
+    def numbered(self, source: str, d: Dialect) -> str:
+        """The SELECT from the rows that `select` gives to those with ranks from 1: ordinals count
+        from 0 if any of them is 0."""
+        names = ", ".join(d.quote(name) for name in self.columns if name != "rank")
+        if not self.counts_from:
+            return f"SELECT {names}, {d.quote('rank')} FROM {source}"
+        event = d.quote("event")
+        low = (
+            f"(SELECT min(ordinal) AS rd_low FROM {source}"
+            f" WHERE {event} IN ({d.literals(self.shown_events)}) AND ordinal >= 0) AS rd_lowest"
+        )
+        first = "CASE WHEN rd_low = 0 THEN 0 ELSE 1 END"
+        if self.first_rank is not None:
+            first = str(self.first_rank)
+        place = "place" if self.place_fills_in else "CASE WHEN rd_low IS NULL THEN place END"
+        return (
+            f"SELECT {names}, ordinal, coalesce(ordinal + 1 - {first}, {place}) AS rank"
+            f" FROM {source} CROSS JOIN {low}"
+        )
+
+    def as_columns(self) -> dict[str, Column]:
+        """The columns of its rows, by name."""
+        names = (*self.columns, *(["ordinal"] if self.counts_from else []))
+        return {name: Column((name,), KINDS_OF.get(name, "text")) for name in names}
+
+    def described(self) -> dict[str, Any]:
+        """What is kept of it with every artefact made from such a log."""
+        said = {} if self.first_rank is None else {"ordinals_from": self.first_rank}
+        return {"format": self.name, **said}
+
+    def given_roles(self) -> dict[str, str]:
+        """Role -> our column that plays it."""
+        day = "day" if "day" in self.columns else "timestamp" if "timestamp" in self.columns else ""
+        found = {
+            role: role
+            for role in ("query", "search", "doc", "rank", "click", "event", "user", "outcome")
+            if role in self.columns
+        }
+        found |= {"day": day} | ({"time": "timestamp"} if "timestamp" in self.columns else {})
+        return found | dict(self.roles)
+
+
+def has(name: str, names: Iterable[str], d: Dialect) -> str:
+    """The condition that a text is one of these."""
+    return f"coalesce({name}, '') IN ({d.literals(names)})"
+
+
+def named(f: Fields, source: str, **sql: str) -> str:
+    """FROM: these expressions on the source, by name, so that each is worked out once."""
+    columns = [f"{expression} AS {name}" for name, expression in sql.items()]
+    columns += [FILE_NAME] if FILE_NAME in f.shape else []
+    return f"(SELECT {', '.join(columns)} FROM {source}) AS rd_named"
+
+
+def unfolded(source: str, listed: str, d: Dialect) -> str:
+    """FROM: a row per element of a list, `rd_doc`, and its place from 1, `rd_place`; one row where
+    there is no list."""
+    return d.unfold.format(source=f"(SELECT * FROM {source})", list=listed)
+
+
+def latest(keys: Iterable[str], doc: str, shown: str, at: str, d: Dialect) -> str:
+    """What tells searches apart where none has an id: the keys, and when the doc was shown last.
+
+    Parameters
+    ----------
+    keys
+        What the results shown and their clicks have in common, such as the session.
+    doc
+        The doc.
+    shown
+        The condition that it is shown; otherwise it is clicked.
+    at
+        When: an instant, or a number that grows.
+    d
+        The dialect that these are in.
+    """
+    keys = [f"coalesce({d.text.format(key)}, '')" for key in keys]
+    last = (
+        f"max(CASE WHEN {shown} THEN {at} END) OVER (PARTITION BY {', '.join([*keys, doc])}"
+        f" ORDER BY {at}, CASE WHEN {shown} THEN 0 ELSE 1 END"
+        " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    )
+    return " || ' ' || ".join([*keys, d.text.format(last)])  # NULL if it was never shown
+
+
+def search_words(url: str, d: Dialect) -> str:
+    """What was searched for, by the usual parameters of a page's address."""
+    found = d.extract.format(url, d.literal("(?:^|[?&])(?:q|s|search|query|keyword)=([^&#]+)"))
+    return f"nullif(replace(replace({found}, '+', ' '), '%20', ' '), '')"
+
+
+def as_text(shape: Any) -> Any:
+    """The same shape with every value a text, as JSON is read."""
+    if isinstance(shape, Mapping):
+        return {name: as_text(inner) for name, inner in shape.items()}
+    return [as_text(inner) for inner in shape] if isinstance(shape, list) else "text"
+
+
+def paths(shape: Any, before: str = "") -> Iterable[str]:
+    """Every field of a shape, with dots."""
+    if isinstance(shape, list):
+        yield from paths(shape[0] if shape else {}, before)
+    elif isinstance(shape, Mapping):
+        for name, inner in shape.items():
+            yield f"{before}{name}"
+            yield from paths(inner, f"{before}{name}.")

@@ -1,0 +1,153 @@
+"""Google Analytics 4, as it is exported to BigQuery: lists viewed and items selected."""
+
+from dataclasses import replace
+
+from rankdrift.log.formats.format import (
+    Fields,
+    Format,
+    has,
+    latest,
+    named,
+    search_words,
+    unfolded,
+)
+from rankdrift.log.layouts import EVENTS
+
+_NOT_SET = "'(not set)'"
+_OF_EVENT = (
+    "e_event", "e_date", "e_day", "e_at", "e_words", "e_user", "e_session", "e_platform",
+    "e_device", "e_country",
+)  # fmt: skip
+
+
+class _Ga4(Format):
+    def select(self, f: Fields, source: str) -> str:
+        """A row per item of a list viewed or selected, and per other event."""
+        d, item = f.dialect, f.inside("items")
+        event, items = f.text("event_name"), f.listed("items")
+        lists = has(event, (*self.shown_events, *self.click_events), d)
+
+        def param(name: str) -> str:
+            values = (("value", kind) for kind in ("string_value", "int_value"))
+            return f.entry(("event_params",), "key", name, *values)
+
+        def known(*fields: str) -> str:
+            return f"coalesce({', '.join(f'nullif({sql}, {_NOT_SET})' for sql in fields)})"
+
+        date = f.text("event_date")
+        parts = (f"substr({date}, 1, 4)", f"substr({date}, 5, 2)", f"substr({date}, 7, 2)")
+        midnight = f"concat({parts[0]}, '-', {parts[1]}, '-', {parts[2]}, ' 00:00:00')"
+        events = named(
+            f,
+            source,
+            e_event=event,
+            e_date=date,
+            e_day=d.instant_day.format(d.text_instant.format(midnight), "'UTC'"),
+            e_at=f.instant(("event_timestamp",)),
+            e_words=f"coalesce({known(param('search_term'))},"
+            f" {search_words(param('page_location'), d)})",
+            e_user=f.any_text(("user_pseudo_id",), ("user_id",)),
+            e_session=param("ga_session_id"),
+            e_list=known(param("item_list_name"), param("item_list_id")),
+            e_platform=f.text("platform"),
+            e_device=f.text("device", "category"),
+            e_country=f.text("geo", "country"),
+            e_items=f"CASE WHEN {lists} THEN {items} END" if items else d.text_list.format("NULL"),
+        )
+        each = named(
+            f,
+            unfolded(events, "e_items", d),
+            **{name: name for name in _OF_EVENT},
+            i_doc=known(item.text("item_id"), item.text("item_name")),
+            i_list=known(item.text("item_list_name"), item.text("item_list_id"), "e_list"),
+            i_index=item.whole("item_list_index"),
+            i_place="rd_place",
+            i_price=item.number("price"),
+            i_brand=known(item.text("item_brand")),
+            i_category=known(item.text("item_category")),
+        )
+        shown = has("e_event", self.shown_events, d)
+        keys = ("e_date", "e_user", "e_session", "i_list")
+        return self.rows(
+            f,
+            each,
+            event="e_event",
+            query="e_words",
+            search=latest(keys, "i_doc", shown, "e_at", d),
+            doc="i_doc",
+            ordinal="i_index",
+            place="i_place",
+            day="e_day",
+            timestamp="e_at",
+            user="e_user",
+            session="e_session",
+            list="i_list",
+            price="i_price",
+            brand="i_brand",
+            category="i_category",
+            platform="e_platform",
+            device="e_device",
+            country="e_country",
+        )
+
+
+GA4 = _Ga4(
+    name="ga4",
+    title="Google Analytics 4, exported to BigQuery",
+    schema="the schema of events_YYYYMMDD and events_intraday_YYYYMMDD as of 2025",
+    needs="the events view_item_list and select_item, with the search term (search_term, or q in "
+    "page_location)",
+    shape={
+        "event_date": "text",
+        "event_timestamp": "int",
+        "event_name": "text",
+        "event_params": [
+            {"key": "text", "value": {"string_value": "text", "int_value": "int"}},
+        ],
+        "user_id": "text",
+        "user_pseudo_id": "text",
+        "platform": "text",
+        "device": {"category": "text"},
+        "geo": {"country": "text"},
+        "items": [
+            {
+                "item_id": "text",
+                "item_name": "text",
+                "item_brand": "text",
+                "item_category": "text",
+                "price": "float",
+                "item_list_id": "text",
+                "item_list_name": "text",
+                "item_list_index": "text",
+            }
+        ],
+    },
+    marks=(
+        ("event_name", "event_timestamp", "event_params", "items"),
+        ("event_name", "event_timestamp", "event_params", "user_pseudo_id"),
+    ),
+    origins={
+        "event": "event_name",
+        "query": "search_term in event_params, or q, s, search, query or keyword in page_location",
+        "search": "event_date, user, session, list, and when the item was last viewed in it",
+        "doc": "items.item_id, or item_name",
+        "rank": "items.item_list_index, or the place in items if no index was ever logged",
+        "day": "event_date, in the property's own time zone",
+        "timestamp": "event_timestamp",
+        "user": "user_pseudo_id, or user_id",
+        "session": "ga_session_id in event_params",
+        "list": "items.item_list_name, or item_list_id",
+        "price": "items.price",
+        "brand": "items.item_brand",
+        "category": "items.item_category",
+        "platform": "platform",
+        "device": "device.category",
+        "country": "geo.country",
+    },
+    # A list and its clicks are in the table of one day, so that only tables that changed are
+    # counted again.
+    layout=replace(EVENTS, crosses_days=False),
+    shown_events=("view_item_list",),
+    click_events=("select_item",),
+    counts_from=True,
+)

@@ -1,0 +1,63 @@
+"""MIND: a line per impression of news, with the news shown and whether each was clicked."""
+
+import re
+
+from rankdrift.log.formats.format import LINES, Fields, Format, Sight, named, unfolded
+from rankdrift.log.layouts import LONG
+
+_LINE = re.compile(r"[^\t]+\t[^\t]+\t\d+/\d+/\d+ [^\t]+\t[^\t]*\t\S+-[01]( \S+-[01])*\s*")
+
+
+class _Mind(Format):
+    def recognises(self, sight: Sight) -> bool:
+        return bool(sight.lines) and all(_LINE.fullmatch(line) for line in sight.lines)
+
+    def select(self, f: Fields, source: str) -> str:
+        """A row per news shown."""
+        d = f.dialect
+        cut = named(f, f"{source} WHERE line IS NOT NULL", e_parts=d.cut.format("line", "'\t'"))
+        part = {n: d.element.format("e_parts", n) for n in range(1, 6)}
+        date = d.part.format(part[3], "' '", 1)
+        month, day, year = (d.part.format(date, "'/'", n) for n in (1, 2, 3))
+        iso = f"concat({year}, '-', lpad({month}, 2, '0'), '-', lpad({day}, 2, '0'), ' 00:00:00')"
+        shown = named(
+            f,
+            cut,
+            e_id=part[1],
+            e_user=part[2],
+            e_day=d.instant_day.format(d.text_instant.format(iso), "'UTC'"),
+            e_news=d.cut.format(d.trim.format(part[5]), "' '"),
+        )
+        return self.rows(
+            f,
+            unfolded(shown, "e_news", d),
+            query="'news'",
+            search="e_id",
+            doc=f"nullif({d.part.format('rd_doc', d.literal('-'), 1)}, '')",
+            rank="CASE WHEN rd_doc IS NOT NULL THEN rd_place END",
+            click=d.integer.format(d.part.format("rd_doc", d.literal("-"), 2)),
+            day="e_day",
+            user="e_user",
+        )
+
+
+MIND = _Mind(
+    name="mind",
+    title="MIND, news recommendations",
+    schema="behaviors.tsv of MIND (2020)",
+    needs="behaviors.tsv",
+    shape=LINES,
+    reads="lines",
+    origins={
+        "query": "all are of one: there is none",
+        "search": "Impression ID",
+        "doc": "Impressions, before the dash",
+        "rank": "the place in Impressions, which is not the rank: see the note",
+        "click": "Impressions, after the dash",
+        "day": "the date of Time",
+        "user": "User ID",
+    },
+    layout=LONG,
+    remark="Its authors shuffled the news of every impression, so places say nothing about ranks: "
+    "a flat curve is the right answer, and no bias can be learned from it.",
+)

@@ -1,0 +1,135 @@
+"""Which format a log has: a look at its first documents, lines or columns."""
+
+import glob
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+
+from rankdrift.core.database import connect
+from rankdrift.core.dialects import DUCKDB
+from rankdrift.core.errors import BadLog
+from rankdrift.log.formats import FORMATS
+from rankdrift.log.formats.format import FILE_NAME, Format, Shape, Sight, paths
+from rankdrift.log.layouts import AUTO
+from rankdrift.log.options import Names, Options
+from rankdrift.log.sources import Files
+
+_DOCUMENTS = 300
+_LINES = 50
+_FILES = 8  # of many files, the first and the last
+
+
+def look(files: Files) -> Sight:
+    """What the first documents or lines of text files show; nothing of files that are damaged."""
+    some = (
+        files.paths
+        if len(files.paths) <= _FILES
+        else (*files.paths[: _FILES // 2], *files.paths[-_FILES // 2 :])
+    )
+    try:
+        with connect() as con:
+            if files.format == "json":
+                found = [doc for path in some for doc in _documents(con, path)]
+                return Sight(frozenset(path for doc in found for path in _paths(doc)))
+            lines = [line for path in some for line in _lines(con, path)]
+            header = lines[0] if lines else ""
+            cut = next((cut for cut in "\t,;|" if cut in header), ",")
+            names = frozenset(name.strip().strip('"') for name in header.split(cut))
+            return Sight(names, tuple(lines))
+    except duckdb.Error:  # who reads the files will say what is wrong with them
+        return Sight()
+
+
+def look_at(shape: Shape) -> Sight:
+    """What the columns of a table show."""
+    return Sight(frozenset(paths(shape)))
+
+
+def choose(sight: Sight, options: Options) -> Format | None:
+    """The format that was asked for, or that the log looks like; None if it is to be read by its
+    columns, because it looks like none, or columns that no format has were named."""
+    if options.format is not None and options.format in FORMATS:
+        return _as_said(FORMATS.get(options.format), options)
+    if options.layout not in (None, AUTO):
+        return None
+    found = next((format for format in FORMATS if format.recognises(sight)), None)
+    named = (name for names in options.columns().values() for name in _each(names))
+    if not found or not all(name in found.columns for name in named):
+        return None
+    return _as_said(found, options)
+
+
+def check_fields(format: Format, shape: Shape) -> None:
+    """Raise BadLog if a table has none of the sets of fields that the format is known by."""
+    there = set(paths(shape))
+    if (FILE_NAME in there and "line" in there) or not format.marks:
+        return
+    if not any(there.issuperset(marks) for marks in format.marks):
+        best = min(format.marks, key=lambda marks: len(set(marks) - there))
+        missing = ", ".join(name for name in best if name not in there)
+        raise BadLog(
+            f"This does not look like {format.title}: there is no {missing}. It needs "
+            f"{format.needs}. Leave out --format {format.name} to have the log looked at, or see "
+            "`rankdrift formats`."
+        )
+
+
+def _as_said(format: Format, options: Options) -> Format:
+    """The same with what was said of its events and ranks."""
+
+    def names(given: Names, usual: tuple[str, ...]) -> tuple[str, ...]:
+        given = (given,) if isinstance(given, str) else given
+        return tuple(format.event_name(name) for name in given) if given else usual
+
+    return replace(
+        format,
+        shown_events=names(options.shown_events, format.shown_events),
+        click_events=names(options.click_events, format.click_events),
+        first_rank=options.first_rank,
+    )
+
+
+def _each(names: str | tuple[str, ...] | None) -> Iterator[str]:
+    for name in (names,) if isinstance(names, str) else names or ():
+        if name:
+            yield name
+
+
+def _documents(con: duckdb.DuckDBPyConnection, path: str) -> list[Any]:
+    found = con.execute(
+        f"SELECT json FROM read_json_objects({_path(path)}, format = 'auto') LIMIT {_DOCUMENTS}"
+    ).fetchall()
+    return [json.loads(text) for (text,) in found]
+
+
+def _lines(con: duckdb.DuckDBPyConnection, path: str) -> list[str]:
+    found = con.execute(
+        f"SELECT line FROM {line_reader(_path(path))} WHERE line IS NOT NULL LIMIT {_LINES}"
+    ).fetchall()
+    return [line for (line,) in found]
+
+
+def _path(path: str) -> str:
+    return DUCKDB.literal(path if "://" in path else glob.escape(path))
+
+
+def line_reader(files: str, more: str = "") -> str:
+    """FROM text that reads lines as they are. What would separate columns is in no text."""
+    return (
+        f"read_csv({files}, columns = {{'line': 'VARCHAR'}}, delim = '\x1e\x1f', quote = '',"
+        " escape = '', header = false, auto_detect = false, max_line_size = 16777216,"
+        f" strict_mode = false{more})"
+    )
+
+
+def _paths(document: Any, before: str = "") -> Iterable[str]:
+    if isinstance(document, list):
+        for each in document[:3]:
+            yield from _paths(each, before)
+    elif isinstance(document, dict):
+        for name, inner in document.items():
+            yield f"{before}{name}"
+            yield from _paths(inner, f"{before}{name}.")

@@ -1,0 +1,147 @@
+"""User Behavior Insights, of OpenSearch and Solr: queries and events, joined on the query's id."""
+
+from rankdrift.log.formats.format import FILE_NAME, Fields, Format, has, unfolded
+
+_DOCUMENT = {
+    "action_name": "text", "query_id": "text", "user_query": "text", "timestamp": "text",
+    "client_id": "text", "session_id": "text", "application": "text",
+    "query_response_hit_ids": ["text"], "query_response_object_ids": ["text"],
+    "event_attributes": {
+        "object": {"object_id": "text", "internal_id": "text"},
+        "position": {"ordinal": "text"},
+    },
+}  # fmt: skip
+_HEADERS = (
+    "index",
+    "create",
+    "update",
+    "delete",
+)  # what lines between documents of a bulk file say
+_OF_QUERIES = (
+    "application", "query_attributes", "query_response_id", "query_response_hit_ids",
+    "query_response_object_ids", "object_id_field", "client_id",
+)  # fmt: skip
+_SHOWN = ("impression", "impressions", "item_impression", "product_impression")
+_CLICKS = ("click", "item_click", "product_click", "result_click")
+_VIEWS = ("view", "item_view")  # what older demonstrations call an impression; others a page
+
+
+class _Ubi(Format):
+    def event_name(self, name: str) -> str:
+        return name.strip().lower().replace("-", "_")
+
+    def select(self, f: Fields, source: str) -> str:
+        """Events, with the words of their query; and the lists of searches without impressions."""
+        d = f.dialect
+
+        def field(*path: str) -> str:  # a dump of an index has documents inside `_source`
+            return f.any_text(path, ("_source", *path))
+
+        at = f.instant(("timestamp",), ("_source", "timestamp"))
+        action = f"replace(lower({field('action_name')}), '-', '_')"
+        ordinal = d.integer.format(field("event_attributes", "position", "ordinal"))
+        header = f.any_text(*((name, "_index") for name in _HEADERS))
+        shown = has(action, self.shown_events, d)
+        viewed = f"{has(action, _VIEWS, d)} AND {ordinal} IS NOT NULL"
+        hits = [
+            d.text_list.format(found)
+            for name in ("query_response_hit_ids", "query_response_object_ids")
+            for path in ((name,), ("_source", name))
+            if (found := f.listed(*path))
+        ]
+        listed = f"coalesce({', '.join(hits)})" if hits else d.text_list.format("NULL")
+        of_search = {
+            "rd_query_id": field("query_id"),
+            "rd_words": f"max({field('user_query')})",
+            "rd_at": f"min({at})",
+            "rd_client": f"max({field('client_id')})",
+            "rd_app": f"max({field('application')})",
+            "rd_impressions": f"max(CASE WHEN {shown} THEN 1 ELSE 0 END)",
+            "rd_views": f"max(CASE WHEN {viewed} THEN 1 ELSE 0 END)",
+            "rd_hits": f"max(CASE WHEN {field('action_name')} IS NULL THEN {listed} END)",
+        }
+        if FILE_NAME in f.shape:
+            of_search["rd_from"] = f"max({FILE_NAME})"
+        selected = ", ".join(f"{sql} AS {name}" for name, sql in of_search.items())
+        searches = (
+            f"SELECT {selected} FROM {source} WHERE {field('query_id')} IS NOT NULL"
+            f" GROUP BY {field('query_id')}"
+        )
+        doc = f.any_text(
+            ("event_attributes", "object", "object_id"),
+            ("_source", "event_attributes", "object", "object_id"),
+            ("event_attributes", "object", "internal_id"),
+            ("_source", "event_attributes", "object", "internal_id"),
+        )
+        happened = self.rows(
+            f,
+            f"{source} LEFT JOIN ({searches}) AS rd_searches ON rd_query_id = {field('query_id')}\n"
+            f"WHERE {field('action_name')} IS NOT NULL OR"
+            f" ({field('query_id')} IS NULL AND {header} IS NULL)",
+            event=f"CASE WHEN {viewed} AND coalesce(rd_impressions, 0) = 0"
+            f" THEN {d.literal(self.shown_events[0])} ELSE coalesce({action}, 'unknown') END",
+            query=f"coalesce(rd_words, {field('user_query')})",
+            search=field("query_id"),
+            doc=doc,
+            ordinal=ordinal,
+            place=f"CASE WHEN {shown} OR {viewed} THEN"
+            f" nullif({d.first_in.format('rd_hits', doc)}, 0) END",
+            timestamp=at,
+            user=f"coalesce({field('client_id')}, rd_client)",
+            session=field("session_id"),
+            application=field("application"),
+        )
+        alone = (
+            f"(SELECT * FROM ({searches}) AS rd_searches"
+            f" WHERE rd_impressions = 0 AND rd_views = 0 AND {d.size.format('rd_hits')} > 0)"
+            " AS rd_lists"
+        )
+        listed_only = self.rows(
+            f,
+            unfolded(alone, "rd_hits", d),
+            file="rd_from",
+            event=d.literal(self.shown_events[0]),
+            query="rd_words",
+            search="rd_query_id",
+            doc="rd_doc",
+            place="rd_place",
+            timestamp="rd_at",
+            user="rd_client",
+            application="rd_app",
+        )
+        return f"{happened}\nUNION ALL\n{listed_only}"
+
+
+UBI = _Ubi(
+    name="ubi",
+    title="User Behavior Insights (OpenSearch, Solr)",
+    schema="UBI 1.0 to 1.3",
+    needs="ubi_events with impressions and clicks, or ubi_queries with query_response_hit_ids",
+    shape={
+        **_DOCUMENT,
+        "_source": _DOCUMENT,
+        **{name: {"_index": "text"} for name in _HEADERS},
+    },
+    marks=(
+        ("action_name", "query_id"),
+        ("_source.action_name", "_source.query_id"),
+        *(("user_query", "query_id", name) for name in _OF_QUERIES),
+        *(("_source.user_query", "_source.query_id", f"_source.{name}") for name in _OF_QUERIES),
+    ),
+    origins={
+        "event": "action_name",
+        "query": "user_query of the query with the same query_id, or of the event",
+        "search": "query_id",
+        "doc": "event_attributes.object.object_id, or internal_id; query_response_hit_ids",
+        "rank": "event_attributes.position.ordinal, or the place in query_response_hit_ids",
+        "timestamp": "timestamp",
+        "user": "client_id",
+        "session": "session_id",
+        "application": "application",
+    },
+    shown_events=_SHOWN,
+    click_events=_CLICKS,
+    counts_from=True,
+    place_fills_in=True,
+    reads_twice=True,
+)

@@ -1,0 +1,63 @@
+"""Yandex's relevance prediction challenge: sessions, a line per query or click."""
+
+import re
+
+from rankdrift.log.formats.format import LINES, Fields, Format, Sight, latest, named, unfolded
+
+_LINE = re.compile(r"\d+\t\d+\t(Q\t\d+\t\d+(\t\d+)+|C\t\d+)\s*")
+
+
+class _Yandex(Format):
+    def recognises(self, sight: Sight) -> bool:
+        return bool(sight.lines) and all(_LINE.fullmatch(line) for line in sight.lines)
+
+    def select(self, f: Fields, source: str) -> str:
+        """A row per URL of a query, and per click."""
+        d = f.dialect
+        cut = named(f, f"{source} WHERE line IS NOT NULL", e_parts=d.cut.format("line", "'\t'"))
+        part = {n: d.element.format("e_parts", n) for n in range(1, 6)}
+        asked = f"{part[3]} = 'Q' AND {d.size.format('e_parts')} > 5"
+        acts = named(
+            f,
+            cut,
+            e_session=part[1],
+            e_at=d.integer.format(part[2]),
+            e_event=part[3],
+            e_fourth=part[4],
+            e_region=part[5],
+            e_asked=f"coalesce({asked}, FALSE)",
+            e_urls=f"CASE WHEN {asked} THEN e_parts END",
+        )
+        doc = "CASE WHEN e_asked THEN rd_doc ELSE e_fourth END"
+        return self.rows(
+            f,
+            f"{unfolded(acts, 'e_urls', d)}\nWHERE NOT e_asked OR rd_place > 5",
+            event="e_event",
+            query="CASE WHEN e_asked THEN e_fourth END",
+            search=latest(("e_session",), doc, "e_asked", "e_at", d),
+            doc=f"nullif({doc}, '')",
+            rank="CASE WHEN e_asked THEN rd_place - 5 END",
+            session="e_session",
+            region="CASE WHEN e_asked THEN e_region END",
+        )
+
+
+YANDEX = _Yandex(
+    name="yandex",
+    title="Yandex's relevance prediction challenge",
+    schema="the sessions of the challenge (2011), as PyClick reads them",
+    needs="lines of a session: a query with its URLs, or a click",
+    shape=LINES,
+    reads="lines",
+    origins={
+        "event": "TypeOfAction, Q or C",
+        "query": "QueryID",
+        "search": "SessionID, and TimePassed of the query that showed the URL last",
+        "doc": "the URLs of a query; URLID of a click",
+        "rank": "the place among the URLs",
+        "session": "SessionID",
+        "region": "RegionID",
+    },
+    shown_events=("Q",),
+    click_events=("C",),
+)

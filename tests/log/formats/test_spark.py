@@ -1,0 +1,49 @@
+"""Spark has the rows that DuckDB has, in every format, from the same text."""
+
+import os
+
+import pytest
+from support.log_formats import WRITERS, plain_log
+
+from rankdrift import read_log
+
+spark_session = pytest.importorskip("support.spark_session", reason="needs the extra `spark`")
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.slow]
+CASES = [(name, writer) for name, writers in WRITERS.items() for writer in writers]
+if not os.environ.get("RANKDRIFT_ALL_CASES"):  # those whose SQL has something that others lack
+    CASES = [(name, WRITERS[name][0]) for name in ("ubi", "ga4", "algolia", "yandex", "baidu-ultr")]
+
+
+@pytest.fixture(scope="module")
+def plain():
+    with plain_log(searches=9, queries=2) as con:
+        yield con
+
+
+def rows(log):
+    """All rows, searches by their first doc: how an instant is written differs between engines."""
+    d, source = log.engine.dialect, log.engine.source
+    names = [name for name in log.format.columns if name not in ("search", "timestamp")]
+    columns = [d.text.format(d.quote(name)) for name in names]
+    if "timestamp" in log.format.columns:
+        columns.append(d.seconds.format("timestamp"))
+    if "search" in log.format.columns:
+        columns.append("min(doc) OVER (PARTITION BY search)")
+    return sorted(log.engine.query(f"SELECT {', '.join(columns)} FROM {source}"), key=str)
+
+
+def test_rows_are_those_of_duckdb(plain, tmp_path):
+    session = spark_session.session()
+    for name, writer in CASES:
+        folder = tmp_path / writer.__name__
+        folder.mkdir()
+        paths = [str(path) for path in writer(plain, folder)]
+        log = read_log(paths, session=session)
+        assert log.format.name == name
+        found, wanted = rows(log), rows(read_log(paths))
+        assert len(found) >= 9 * 12 and [*map(_plain, found)] == [*map(_plain, wanted)], writer
+
+
+def _plain(row):
+    """Engines write 2.0 and 2 alike."""
+    return tuple(text.removesuffix(".0") if isinstance(text, str) else text for text in row)
