@@ -25,6 +25,7 @@ JUDGED = ["log/*.parquet", *READ[:2], *READ[4:]]
 RUN = {
     "demo": ["--rows", "600", "-o", "demo"],  # too small for the last steps: see test_verbs
     "inspect": LOG,
+    "init": [*LOG, "-o", "settings.toml"],
     "harvest": [*LOG, "-o", "counts.parquet"],
     "harvest --by day": [*LOG, "-o", "days"],
     "merge": ["days", "-o", "all.parquet"],
@@ -50,6 +51,7 @@ RUN = {
     "reproduce figures": ["-o", "figures"],
     "reproduce table": ["--small", "--models", "biased,ours", "--threads", "1"],
     "reproduce real-features": ["train.txt", "test.txt"],
+    "config": ["estimate", "--curve", "loglog"],
 }
 TINY = table.Size(500, 100, 200_000, 60_000, 130, bootstrap=20, trees=2)
 

@@ -120,7 +120,7 @@ def test_the_statement_for_a_warehouse(dialect, tmp_path):
     path = write_parquet(tmp_path / "log.parquet", rows)
     log = read_log(path, day="on", search="sid", window="7d")
     sql = warehouse_sql("log", dialect=dialect, log=log)
-    sqlglot.parse_one(sql, read=dialect)
+    assert sqlglot.parse(sql, read=dialect)
     if dialect == "duckdb":
         with duckdb.connect() as con:
             con.execute(f"CREATE VIEW log AS FROM '{path}'")

@@ -4,7 +4,7 @@ running.py   a run, from its words to its exit code
 stopping.py  Ctrl-C at any moment
 verbs.py     the command and the list of its verbs
 options.py   the options of read_log, and help that is short
-settings.py  options in a file
+settings.py  options in a file and in the environment; settings_schema.py, what may stand there
 screen.py    results to stdout, talk to stderr
 progress.py  the bar
 output.py    is the place to write to there?

@@ -22,7 +22,7 @@ from rankdrift.cli.options import (
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
-from rankdrift.cli.settings import from_file
+from rankdrift.cli.settings import from_settings
 from rankdrift.core.errors import BadOption
 from rankdrift.core.words import many, verb
 
@@ -250,7 +250,7 @@ def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) 
         return take_counts(inputs, count)
     asked = given(options)
     max_rank = asked.pop("max_rank", None)
-    flags = ", ".join(f"--{name.replace('_', '-')}" for name in asked if not from_file(name))
+    flags = ", ".join(f"--{name.replace('_', '-')}" for name in asked if not from_settings(name))
     if flags:
         raise BadOption(
             f"{flags}: that is how to read a log, but these are counts already. Leave it out, or "

@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from rankdrift.cli.screen import WHOLE
-from rankdrift.cli.settings import from_file
+from rankdrift.cli.settings import from_settings
 from rankdrift.core.errors import BadOption, RankdriftError
 from rankdrift.log.engines.choosing import ENGINES
 from rankdrift.log.layouts import layouts_help
@@ -277,7 +277,7 @@ def typed(options: Mapping[str, Any]) -> list[str]:
     config = context.params.get("config") if context else None
     words: list[str] = [] if config is None else ["--config", config]
     for name, value in given(options).items():
-        if from_file(name):
+        if from_settings(name):
             continue
         flag = _flag(name)
         if isinstance(value, bool):

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from rankdrift.cli.settings import takes_settings, told
+from rankdrift.cli.settings import running_settings, takes_settings, told
 from rankdrift.core.artefacts import REPORTED, kind_of_json
 from rankdrift.core.digests import sealed
 from rankdrift.core.errors import Remark
@@ -76,11 +76,14 @@ class Screen:
 
     def answer(self, document: dict[str, Any]) -> None:
         """Print the result for programs, one JSON document, if that was asked for; what `report`
-        reads again has its digest."""
+        reads again has the settings it was made with, and its digest."""
         if not self.json:
             return
+        kept = kind_of_json(document) in REPORTED
+        if kept:
+            document = {**document, "settings": running_settings()}
         text = json.dumps(document, indent=2, allow_nan=False)
-        if kind_of_json(document) in REPORTED:
+        if kept:
             text = json.dumps(sealed(json.loads(text)), indent=2)
         write(sys.stdout, text + "\n")
 

@@ -13,6 +13,7 @@ VERBS = {
     "demo": ("demo", "Make up a log and go through all the steps."),
     "inspect": ("inspect", "Look a log over: what is in it, and will it do?"),
     "formats": ("formats", "List the formats of logs that are recognised."),
+    "init": ("init", "Write what a log is to rankdrift.toml, once for all verbs."),
     "harvest": ("harvest", "Count a log: big log in, small file of counts out."),
     "merge": ("counts", "Add counts up: a month is the sum of its days."),
     "counts": ("counts", "Show what is in a file of counts."),
@@ -29,6 +30,7 @@ VERBS = {
     "import-counts": ("warehouse", "Take in the result of that SQL."),
     "simulate": ("simulate", "Make up data whose true propensities are known."),
     "reproduce": ("reproduce", "Make the paper's figures and table anew."),
+    "config": ("config", "Print every setting, and where it is from."),
 }
 
 
@@ -108,6 +110,6 @@ def rankdrift() -> None:
 
     `rankdrift VERB --help` says more, --help-all everything. Results go to stdout; talk goes to
     stderr, and ends with the next command to try. Every verb takes --json and --quiet, and options
-    from the file rankdrift.toml, if there is one. Exit code 0 is good, 1 means that the data will
-    not do, 2 that the request would not.
+    from the file rankdrift.toml, which `init` writes. Exit code 0 is good, 1 means that the data
+    will not do, 2 that the request would not.
     """

@@ -13,7 +13,8 @@ from rankdrift.cli.screen import Screen, talking
 from rankdrift.core.dialects import DIALECTS
 from rankdrift.core.errors import BadOption
 
-RUN = ("duckdb", "spark")  # dialects whose statements the tests run; the others they parse
+# Dialects whose text the tests run; that of the others they parse.
+RUN = ("duckdb", "spark", "databricks", "clickhouse", "postgres")
 
 
 @click.command(cls=Sections, first=("dialect", "table", *COUNTING))
@@ -40,7 +41,7 @@ def sql(
     max_shown: int | None,
     **options: Any,
 ) -> int:
-    """Print the harvest as one SQL statement, to run where the log is.
+    """Print the harvest as SQL, to run where the log is: one statement, or a script.
 
     Only counts come out of the warehouse: export the statement's result and take it in with
     import-counts. Name the columns, or give a LOG, a small sample of the table, to find names and
@@ -83,6 +84,9 @@ _EXPORTS = {
     "snowflake": "snowsql -f harvest.sql -o output_format=csv -o header=true "
     "-o friendly=false -o timing=false > result.csv",
     "trino": "trino --file harvest.sql --output-format CSV_HEADER > result.csv",
+    "databricks": "run it in a notebook, spark.sql(…).coalesce(1).write.csv('result', header=True)",
+    "clickhouse": "clickhouse client --multiquery --format CSVWithNames < harvest.sql > result.csv",
+    "postgres": "psql -X -q --csv -v ON_ERROR_STOP=1 -f harvest.sql > result.csv",
 }
 
 

@@ -6,7 +6,7 @@ template each. `{}` is the argument. Nothing here is specific to one step of the
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rankdrift.core.errors import BadOption, did_you_mean
 
@@ -62,6 +62,14 @@ class Dialect:
     part: str = "split_part({0}, {1}, {2})"  # part {2}, from 1, of text {0} cut at {1}
     cut: str = "split({0}, {1})"  # the list of all parts of text {0} cut at {1}, one character
     extract: str = "regexp_extract({0}, {1}, 1)"  # the first group of pattern {1} in text {0}
+    # dates, where they are not as in most dialects
+    date: str = "DATE {}"  # the day that a literal such as '2024-05-01' tells
+    day: str = "CAST({} AS DATE)"  # of a timestamp without zone
+    text_day: str = "TRY_CAST({} AS DATE)"  # text such as 2024-05-01 as a day, NULL if it is none
+    # where one statement with all the steps in it would be too much, the steps are statements
+    keep: str = ""  # keep what {select} gives as the table {name}, as long as the session
+    inside: str = "{select}"  # a step that is not kept, inside the statements that read it
+    opening: str = ""  # what comes before all statements
     # identifiers
     capitals: bool = False  # does an ordinary name without quotes mean the name in capitals?
     quotes_escaped: bool = False  # is a quote in a name escaped by a backslash, or doubled?
@@ -251,6 +259,7 @@ BIGQUERY = Dialect(
     entry="(SELECT v FROM UNNEST({0}) AS v WHERE v.{1} = {2} LIMIT 1)",
     part="SPLIT({0}, {1})[SAFE_ORDINAL({2})]",
     extract="REGEXP_EXTRACT({0}, {1})",
+    text_day="SAFE_CAST({} AS DATE)",
     quotes_escaped=True,
 )
 
@@ -336,7 +345,156 @@ TRINO = Dialect(
     element="element_at({0}, {1})",
 )
 
-DIALECTS = {d.name: d for d in (DUCKDB, SPARK, BIGQUERY, SNOWFLAKE, TRINO)}
+# Text is read by patterns first: a cast of what is no number or no date would end the statement.
+_PG_NUMBER = r"'^[+-]?([0-9]{{1,200}}([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{{1,2}})?$'"
+_PG_DATE = "^(?!0000)[0-9]{{4}}[-/](0?[1-9]|1[0-2])[-/](0?[1-9]|[12][0-9]|3[01])"
+_PG_PART = "CAST((regexp_split_to_array({0}, '[^0-9]+'))[{1}] AS INTEGER)"
+_PG_YEAR, _PG_MONTH, _PG_OF_MONTH = (_PG_PART.replace("{1}", str(i)) for i in (1, 2, 3))
+# The day of the month may be one that the month has not: then it is in the next.
+_PG_DAY = f"(make_date({_PG_YEAR}, {_PG_MONTH}, 1) + ({_PG_OF_MONTH} - 1))"
+_PG_REAL_DAY = f"extract(month FROM {_PG_DAY}) = {_PG_MONTH}"
+_PG_CLOCK = (
+    "[T ]([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]+)?)?"
+    " ?(Z|z|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?)?$"
+)
+_PG_STRING = r'"([^"\\]|\\["\\/bfnrt]|\\u(?!0000)[0-9a-fA-F]{{4}})*"'
+_PG_ITEM = rf"({_PG_STRING}|-?(0|[1-9][0-9]{{{{0,99}}}})([.][0-9]+)?|true|false|null)"
+_PG_ARRAY = rf"^\s*\[\s*({_PG_ITEM}(\s*,\s*{_PG_ITEM})*)?\s*\]\s*$"
+
+POSTGRES = Dialect(
+    name="postgres",
+    quotes='"',
+    backslashes=False,
+    distributed=True,  # it has no join by a hash on values that may be NULL, but on hashes
+    text="CAST({} AS TEXT)",
+    trim=f"btrim({{}}, '{_BLANKS}')",
+    integer=f"CASE WHEN CAST({{0}} AS TEXT) ~ {_PG_NUMBER} THEN CAST({{0}} AS BIGINT) END",
+    number=(
+        f"CASE WHEN CAST({{0}} AS TEXT) ~ {_PG_NUMBER} THEN CAST({{0}} AS DOUBLE PRECISION) END"
+    ),
+    double="DOUBLE PRECISION",
+    not_nan="CASE WHEN {0} NOT IN ('NaN', 'Infinity', '-Infinity') THEN {0} END",
+    hash="hashtextextended(CAST(ROW({}) AS TEXT), 0)",
+    md5="md5({})",
+    find="strpos({0}, {1})",
+    matches="{0} ~ {1}",
+    collect="string_agg(CAST({0} AS TEXT), ' ' ORDER BY {0})",
+    json_text="({} #>> '{{}}')",
+    nested_text="CAST(to_json({}) AS TEXT)",
+    zoned_day="CAST(timezone({1}, timezone('UTC', {0})) AS DATE)",
+    instant_day="CAST(timezone({1}, {0}) AS DATE)",
+    text_instant=(
+        f"CASE WHEN {{0}} ~ '{_PG_DATE}{_PG_CLOCK}' THEN CASE WHEN {_PG_REAL_DAY} THEN"
+        " CAST(concat({0}, CASE WHEN {0} ~ ':.*(Z|z|[+-][0-9:]+)$' THEN '' ELSE 'Z' END)"
+        " AS TIMESTAMPTZ) END END"
+    ),
+    epoch_instant="to_timestamp({})",
+    seconds="CAST(floor(extract(epoch FROM {})) AS BIGINT)",
+    clock="CAST(floor(extract(epoch FROM {})) AS BIGINT)",
+    day_number="({} - DATE '1900-01-01')",
+    days_before="({0} - CAST({1} AS INTEGER))",
+    explode=(
+        "(SELECT rd_row.*, rd_list.rd_doc, rd_list.rd_place FROM {source} AS rd_row"
+        " CROSS JOIN LATERAL unnest({list}) WITH ORDINALITY AS rd_list (rd_doc, rd_place))"
+        " AS rd_source"
+    ),
+    text_list="CAST({} AS TEXT[])",
+    json_list=(
+        f"CASE WHEN {{0}} ~ '{_PG_ARRAY}' THEN"
+        " ARRAY(SELECT json_array_elements_text(CAST({0} AS JSON))) END"
+    ),
+    split=(
+        r"array_remove(regexp_split_to_array("
+        r"""regexp_replace({}, '[]["'']', '', 'g'), '[,;|\s]+'), '')"""
+    ),
+    count_in="(SELECT count(*) FROM unnest({0}) AS v WHERE v = {1})",
+    first_in="array_position({0}, {1})",
+    strays=(
+        "(SELECT count(*) FROM unnest({0}) AS v WHERE v IS NULL OR array_position({1}, v) IS NULL)"
+    ),
+    element="({0})[CAST({1} AS INTEGER)]",
+    text_day=(
+        f"CASE WHEN {{0}} ~ '{_PG_DATE}$' THEN CASE WHEN {_PG_REAL_DAY} THEN {_PG_DAY} END END"
+    ),
+    keep=(
+        "DROP TABLE IF EXISTS pg_temp.{name};\n"
+        "CREATE TEMPORARY TABLE {name} AS\n{select};\nANALYZE {name};"
+    ),
+    # Without it a value is worked out again wherever it is read.
+    inside="{select}\nOFFSET 0",
+)
+
+# 30 February is taken for 1 March.
+_CH_REAL_DAY = "toDayOfMonth(toDate32OrNull({0})) = toUInt8OrNull(extract({0}, '[0-9]+$'))"
+_CH_SPLIT = (
+    r"""CAST(extractAll(ifNull({0}, ''), '[^\\[\\]"\',;|\\s]+') AS Array(Nullable(String)))"""
+)
+
+CLICKHOUSE = Dialect(
+    name="clickhouse",
+    quotes="`",
+    backslashes=True,
+    distributed=True,  # a step that is read twice is worked out twice, so it must not depend on it
+    text="CAST({} AS Nullable(String))",
+    trim=f"replaceRegexpAll({{}}, '^[{_BLANKS}]+|[{_BLANKS}]+$', '')",
+    integer="accurateCastOrNull({}, 'Int64')",
+    number="accurateCastOrNull({}, 'Float64')",
+    double="Nullable(Float64)",
+    not_nan="CASE WHEN isFinite(toFloat64({0})) THEN {0} END",
+    hash="cityHash64(tuple({}))",
+    md5="lower(hex(MD5({})))",
+    find="position({0}, {1})",
+    matches="match({0}, {1})",
+    collect="arrayStringConcat(arrayMap(v -> toString(v), arraySort(groupArray({}))), ' ')",
+    json_text="toString({})",
+    nested_text="toJSONString({})",
+    zoned_day="toDate32(toTimeZone(toDateTime64(toString({0}), 6, 'UTC'), {1}))",
+    instant_day="toDate32({0}, {1})",
+    text_instant=(
+        f"CASE WHEN {_CH_REAL_DAY.format('substr({0}, 1, 10)')}"
+        " THEN parseDateTime64BestEffortOrNull({0}, 6, 'UTC') END"
+    ),
+    epoch_instant="toDateTime64({}, 6, 'UTC')",
+    seconds="toInt64(toUnixTimestamp64Second(toDateTime64({}, 0)))",
+    clock="toInt64(toUnixTimestamp64Second(toDateTime64(toString({}), 0, 'UTC')))",
+    day_number="(toInt32(toDate32({})) - toInt32(toDate32('1900-01-01')))",
+    days_before="(toDate32({0}) - toInt32({1}))",
+    explode=(
+        "(SELECT *, rd_doc, rd_place FROM {source} ARRAY JOIN {list} AS rd_doc,"
+        " arrayEnumerate({list}) AS rd_place) AS rd_source"
+    ),
+    text_list="CAST({} AS Array(Nullable(String)))",
+    # A list is never NULL.
+    json_list=(
+        "if(isValidJSON(ifNull({0}, '')),"
+        f" JSONExtract(ifNull({{0}}, ''), 'Array(Nullable(String))'), {_CH_SPLIT})"
+    ),
+    split=_CH_SPLIT,
+    count_in="arrayCount(v -> ifNull(v = {1}, 0), {0})",
+    first_in="nullIf(indexOf({0}, {1}), 0)",
+    strays="arrayCount(v -> isNull(v) OR NOT has({1}, v), {0})",
+    element="arrayElementOrNull({0}, {1})",
+    date="toDate32({})",
+    day="toDate32({})",
+    text_day=f"CASE WHEN {_CH_REAL_DAY.format('{0}')} THEN toDate32OrNull({{0}}) END",
+    keep=("DROP TEMPORARY TABLE IF EXISTS {name};\nCREATE TEMPORARY TABLE {name} AS\n{select};"),
+    # Joins and casts as in standard SQL, where a missing value is NULL; and a name in a SELECT is
+    # the column of that name, not what the SELECT itself makes of it.
+    opening=(
+        "SET join_use_nulls = 1, cast_keep_nullable = 1, prefer_column_name_to_alias = 1,"
+        " aggregate_functions_null_for_empty = 1, format_csv_null_representation = '';"
+    ),
+)
+
+# What Databricks runs is Spark's SQL.
+DATABRICKS = replace(SPARK, name="databricks")
+
+DIALECTS = {
+    d.name: d
+    for d in (
+        DUCKDB, SPARK, DATABRICKS, BIGQUERY, SNOWFLAKE, TRINO, CLICKHOUSE, POSTGRES,
+    )
+}  # fmt: skip
 
 
 def dialect(name: str) -> Dialect:

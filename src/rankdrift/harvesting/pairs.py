@@ -1,6 +1,6 @@
 """From rows shown to pairs: the few that moved between ranks and got a click."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from rankdrift.counts.tables import QUERY_BUCKETS
 from rankdrift.harvesting import extras, ranks
@@ -168,7 +168,7 @@ def _seen() -> str:
 def _fields(p: Planner, pair: str, row: str) -> str:
     """Of candidates, with the tables they come from."""
     more = [*(["search"] if p.has_search else []), *(["seconds"] if p.roles.time else []), "rank"]
-    named = ", ".join([*(pair + column for column in p.pair), *(row + column for column in more)])
+    named = ", ".join([*(f"{pair}{c} AS {c}" for c in p.pair), *(f"{row}{c} AS {c}" for c in more)])
     return f"{named}, CASE WHEN {row}click > 0 THEN 1 ELSE 0 END AS click"
 
 
@@ -213,8 +213,7 @@ def _pairs(p: Planner, max_shown: int, rated: bool) -> str:
 def _used(p: Planner, buckets: int, rated: bool) -> str:
     """Pairs that moved and were clicked, with what their keys say."""
     names = [*p.pair, "m", "c", "lowest", "drift", *(["e"] if rated else [])]
-    of_pairs = (f"{PAIRS}.{name}" for name in names)
-    fields = [*p.segments, f"{bucket_sql(p, buckets)} AS bucket", *of_pairs]
+    fields = [*p.segments, f"{bucket_sql(p, buckets)} AS bucket", named(PAIRS, names)]
     if p.roles.day:
         fields += [f"{bucket_sql(p, QUERY_BUCKETS)} AS query_bucket"]
         fields += [f"{_parity(p)} AS parity"]
@@ -282,6 +281,12 @@ def bucket_of(p: Planner, text: str, buckets: int) -> str:
         p.dialect.find.format("'0123456789abcdef'", f"substr({digest}, {i}, 1)") for i in (1, 2, 3)
     )
     return f"mod(256 * ({first} - 1) + 16 * ({second} - 1) + {third} - 1, {buckets})"
+
+
+def named(table: str, columns: Iterable[str]) -> str:
+    """Columns of one of several tables, by their own names: where two tables have such a column,
+    not every engine calls it so by itself."""
+    return ", ".join(f"{table}.{column} AS {column}" for column in columns)
 
 
 def same_pair(p: Planner, a: str, b: str) -> str:

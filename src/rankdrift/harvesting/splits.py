@@ -11,7 +11,7 @@ from math import exp
 
 from rankdrift.counts.tables import UNIT
 from rankdrift.harvesting import extras
-from rankdrift.harvesting.pairs import bucket_sql, of_part, same_pair
+from rankdrift.harvesting.pairs import bucket_sql, named, of_part, same_pair
 from rankdrift.harvesting.ranks import LEVEL, RANKS, RATE, double, reached, rounded, share
 from rankdrift.log.sql.plan import (
     APPEARANCES,
@@ -252,7 +252,7 @@ def _visited(p: Planner) -> str:
     """c * n of comparisons within users: clicks are few, and their users mostly came once."""
     pair, user = ", ".join(f"a.{column}" for column in p.pair), ", ".join((*p.pair, "visitor"))
     return (
-        f"SELECT {pair}, a.rank AS clicked, b.rank AS other, count(*) AS product\n"
+        f"SELECT {named('a', p.pair)}, a.rank AS clicked, b.rank AS other, count(*) AS product\n"
         f"FROM (SELECT {user}, rank FROM {APPEARANCES} WHERE click > 0) AS a\n"
         f"JOIN (SELECT {user}, rank FROM {APPEARANCES}) AS b ON {same_pair(p, 'a', 'b')}"
         f" AND a.visitor = b.visitor AND a.rank <> b.rank\nGROUP BY {pair}, a.rank, b.rank"
@@ -269,7 +269,8 @@ def _scored(p: Planner) -> str:
     kept. Of appearances that are alike in all but the click some may be left out, each with the
     same share of the clicks: which ones it would be must not depend on the click.
     """
-    pair, used = ", ".join(p.pair), ", ".join(f"{USED}.{column}" for column in p.pair)
+    pair, used = ", ".join(p.pair), named(USED, p.pair)
+    keys = ", ".join(f"{USED}.{column}" for column in p.pair)
     score = ", ".join([*(["seconds"] if p.roles.time else []), "rank", "score"])
     source = (
         f"{APPEARANCES} JOIN {of_part(p, USED)} ON {same_pair(p, USED, APPEARANCES)}"
@@ -283,7 +284,7 @@ def _scored(p: Planner) -> str:
     else:
         many = (
             f"SELECT {used}, {apart}, count(*) AS n, CAST(sum(click) AS BIGINT) AS c\n"
-            f"FROM {source} > {MOST_COMPARED} GROUP BY {used}, {apart}"
+            f"FROM {source} > {MOST_COMPARED} GROUP BY {keys}, {apart}"
         )
     nullable = {"seconds"} if extras.search_known(p) else {"seconds", "search"}
     order = ", ".join(
@@ -390,7 +391,7 @@ def _items(p: Planner, in_parts: bool) -> list[Step]:
     hashed, usual = p.hash_sql(names), USUAL if in_parts else PAIRS
     again = f"SELECT {hashed} FROM {KNOWN} GROUP BY {hashed} HAVING count(*) > 1"
     several = f"SELECT *, {hashed} AS item_hash FROM {KNOWN}\nWHERE {hashed} IN ({again})"
-    fields = ", ".join(f"{SEVERAL}.{column}" for column in (*p.pair, "day", "item_hash"))
+    fields = named(SEVERAL, (*p.pair, "day", "item_hash"))
     order = ", ".join(f"{SEVERAL}.{name}" for name in names)
     items = (
         f"SELECT {fields}, c, e,\n"
@@ -429,7 +430,7 @@ def _relevance(p: Planner, in_parts: bool) -> str:
     clicks = double(p, f"coalesce(others.c, 0) + {AS_USUAL}")
     ratio = f"{clicks} / ({usual} + {double(p, AS_USUAL)})"
     limits = [double(p, repr(exp((step - 0.5) / 4))) for step in range(-15, 17)]
-    of_pairs = ", ".join(f"{USED}.{column}" for column in p.pair)
+    of_pairs = named(USED, p.pair)
     joined = f" JOIN {USUAL} ON {same_pair(p, USED, USUAL)}" if in_parts else ""
     found = (
         f"SELECT {of_pairs}, {ratio} AS ratio\n"
@@ -451,12 +452,13 @@ def _arms_of_rows(p: Planner, in_parts: bool) -> list[Step]:
     if not in_parts:
         source += f" JOIN {ITEMS} ON {same_pair(p, ITEMS, APPEARANCES)}"
     arm = ", ".join([*(f"{APPEARANCES}.{column}" for column in p.pair), "ranker"])
+    of_arm = f"{named(APPEARANCES, p.pair)}, ranker AS arm"
     pairs = (
-        f"SELECT {arm} AS arm, count(*) AS n, CAST(sum(lg) AS BIGINT) AS s\n"
+        f"SELECT {of_arm}, count(*) AS n, CAST(sum(lg) AS BIGINT) AS s\n"
         f"FROM {source} JOIN {RANKS} ON {RANKS}.rank = {APPEARANCES}.rank\n"
         f"WHERE ranker IS NOT NULL GROUP BY {arm}"
     )
-    clicks = f"SELECT {arm} AS arm, rank FROM {source} WHERE ranker IS NOT NULL AND click > 0"
+    clicks = f"SELECT {of_arm}, rank FROM {source} WHERE ranker IS NOT NULL AND click > 0"
     return [_kept(ARM_PAIRS, pairs, adds=True), _kept(ARM_CLICKS, clicks, adds=True)]
 
 
@@ -465,7 +467,7 @@ def _arms(p: Planner) -> str:
     it that day, by hat functions of the mean log2 rank, in 1/FINE; and how deep it usually is, in
     half octaves."""
     item, pair = ", ".join(_ITEM), ", ".join(p.pair)
-    of_pairs = ", ".join(f"{ITEMS}.{column}" for column in (*p.pair, *_ITEM, "day"))
+    of_pairs = named(ITEMS, (*p.pair, *_ITEM, "day"))
     shown = (
         f"SELECT {of_pairs}, arm, n, s FROM {ARM_PAIRS}"
         f" JOIN {ITEMS} ON {same_pair(p, ARM_PAIRS, ITEMS)}"

@@ -1,6 +1,6 @@
 """The same plan for a warehouse: raw logs stay where they are, only counts come out.
 
-`warehouse_sql` prints one statement; its result, exported as CSV or Parquet, is what
+`warehouse_sql` writes the SQL; its result, exported as CSV or Parquet, is what
 `import_counts` takes. The result carries its own metadata in a row of kind 'meta'.
 """
 
@@ -56,14 +56,16 @@ def warehouse_sql(
     max_shown: int = MAX_SHOWN,
     **options: Any,
 ) -> str:
-    """The harvest of a table in a warehouse as one SQL statement.
+    """The harvest of a table in a warehouse as SQL: one statement, or where that would be too much
+    for the warehouse, a script of several for one session, of which the last gives the result.
 
     Parameters
     ----------
     table
         Its name in the warehouse, such as "shop.events".
     dialect
-        "duckdb", "spark", "bigquery", "snowflake" or "trino".
+        "duckdb", "spark", "databricks", "bigquery", "snowflake", "trino", "clickhouse" or
+        "postgres".
     log
         A sample of the same table, to take names and kinds of columns from, and how to read them.
     types
@@ -80,7 +82,7 @@ def warehouse_sql(
     Returns
     -------
     str
-        The statement. Its result, exported, is what `import_counts` takes.
+        The SQL. Its result, exported, is what `import_counts` takes.
 
     Raises
     ------
@@ -131,7 +133,8 @@ def warehouse_sql(
     }
     plan = _with_meta(harvest_plan(planner, sizes), meta, planner)
     before = _rows_of_format(format, source, written_for) if format else ()
-    return Plan((*before, *plan.steps)).as_query()
+    whole = Plan((*before, *plan.steps))
+    return whole.as_script(written_for) if written_for.keep else whole.as_query()
 
 
 def _rows_of_format(format: Format, source: str, dialect: Dialect) -> tuple[Step, Step]:

@@ -143,9 +143,9 @@ TAKES: Mapping[str, Takes] = {f.name: f.metadata["takes"] for f in fields(Option
 IN_FILES = tuple(name for name, takes in TAKES.items() if takes not in ("path", "session"))
 """Options that may stand in a file."""
 TABLES = (
-    "demo", "inspect", "formats", "harvest", "merge", "counts", "estimate", "diagnose", "compare",
-    "train", "evaluate", "judge", "report", "export-training", "sql", "import-counts", "simulate",
-    "reproduce",
+    "demo", "inspect", "formats", "init", "harvest", "merge", "counts", "estimate", "diagnose",
+    "compare", "models", "train", "evaluate", "judge", "experiment", "report", "export-training",
+    "sql", "import-counts", "simulate", "reproduce", "config",
 )  # fmt: skip
 """Verbs of the command line, which may have a table of their own in such a file."""
 ROLES = tuple(f.name for f in fields(Roles))

@@ -6,6 +6,7 @@ user) and outcome, where splits are made.
 """
 
 import datetime
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -91,6 +92,25 @@ class Plan:
         )
         return f"WITH {named}\n{last.sql}"
 
+    def as_script(self, d: Dialect) -> str:
+        """All of it as several statements, for one session: what had better be kept is, in tables
+        that go with the session; the last selects the answer."""
+        kept: list[str] = []
+        inside: list[Step] = []
+        for step in self.steps:
+            used = _used_by(step, inside)
+            named = ",\n".join(
+                f"{each.name} AS (\n{d.inside.format(select=each.sql)}\n)" for each in used
+            )
+            select = f"WITH {named}\n{step.sql}" if used else step.sql
+            if step is self.steps[-1]:
+                kept.append(select)
+            elif step.keep or step.once:
+                kept.append(d.keep.format(name=step.name, select=select))
+            else:
+                inside.append(step)
+        return "\n\n".join([*([d.opening] if d.opening else []), *kept])
+
     @property
     def of_part(self) -> tuple[Step, ...]:
         """The steps that a part of the log is enough for."""
@@ -105,6 +125,16 @@ class Plan:
     def of_whole(self) -> tuple[Step, ...]:
         """The steps that need all the parts."""
         return tuple(step for step in self.steps if step.whole)
+
+
+def _used_by(step: Step, steps: Sequence[Step]) -> list[Step]:
+    """Those of the steps that a step, or one that it uses, reads."""
+    words, found = set(re.findall(r"\w+", step.sql)), list[Step]()
+    for each in reversed(steps):
+        if each.name in words:
+            words |= set(re.findall(r"\w+", each.sql))
+            found.insert(0, each)
+    return found
 
 
 @dataclass(frozen=True)

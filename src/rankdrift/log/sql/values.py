@@ -137,7 +137,8 @@ def day(column: Column, sql: str, rules: Rules, d: Dialect) -> str:
     found = _day(column, sql, rules, d)
     if column.full and column.kind in TIME_KINDS:
         return found
-    sane = f"{found} BETWEEN DATE '{FIRST_DAY}' AND DATE '{LAST_DAY}'"
+    first, last = (d.date.format(d.literal(limit)) for limit in (FIRST_DAY, LAST_DAY))
+    sane = f"{found} BETWEEN {first} AND {last}"
     return f"CASE WHEN {sane} THEN {found} END"
 
 
@@ -148,20 +149,20 @@ def _day(column: Column, sql: str, rules: Rules, d: Dialect) -> str:
     if kind == "timestamp":
         if rules.time_zone:
             return d.zoned_day.format(sql, zone)
-        return f"CAST({sql} AS DATE)"
+        return d.day.format(sql)
     if kind == "instant":
         return d.instant_day.format(sql, zone)
     text = _time_text(sql, kind, d)
     digits = d.matches.format(text, d.literal("^[0-9]+$"))
     parts = (f"substr({text}, 1, 4)", f"substr({text}, 5, 2)", f"substr({text}, 7, 2)")
-    compact = f"TRY_CAST(concat({parts[0]}, '-', {parts[1]}, '-', {parts[2]}) AS DATE)"
+    compact = d.text_day.format(f"concat({parts[0]}, '-', {parts[1]}, '-', {parts[2]})")
     number = d.number.format(text)
     epoch = d.instant_day.format(d.epoch_instant.format(f"{number} / {_scale(text)}"), zone)
     iso = d.instant_day.format(d.text_instant.format(text), zone)
     return (
         f"CASE WHEN {digits} THEN CASE WHEN length({text}) = 8 THEN {compact}"
         f" WHEN length({text}) BETWEEN 9 AND 19 THEN {epoch} END"
-        f" WHEN length({text}) <= 10 THEN TRY_CAST({text} AS DATE) ELSE {iso} END"
+        f" WHEN length({text}) <= 10 THEN {d.text_day.format(text)} ELSE {iso} END"
     )
 
 
