@@ -50,6 +50,9 @@ class Cascade(ChainModel):
     def chances(self, searches: Searches) -> tuple[Floats, Floats, float]:
         return self.z[searches.pair], np.zeros(searches.rows), 1.0
 
+    def going_on(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
     def relevance(self) -> Floats:
         return self.z
 

@@ -222,9 +222,7 @@ def go_down(
     return found, clicks
 
 
-def without_clicks(
-    searches: Searches, z: Floats, after_click: Floats, after_none: float
-) -> Floats:
+def without_clicks(searches: Searches, z: Floats, after_click: Floats, after_none: float) -> Floats:
     """(T,): how likely each result is clicked, whatever is clicked above it. See `go_down`."""
     found = np.empty(searches.rows)
     for block in searches.lists.blocks:
@@ -243,6 +241,10 @@ class ChainModel(ClickModel):
     @abstractmethod
     def chances(self, searches: Searches) -> tuple[Floats, Floats, float]:
         """(T,) relevance, (T,) the chance of going on after a click, and that after none."""
+
+    @abstractmethod
+    def going_on(self) -> tuple[float, float]:
+        """The mean chance of going on after a click, and that after none."""
 
     def conditional_click_probabilities(self, searches: Searches) -> Floats:
         """See `ClickModel`."""

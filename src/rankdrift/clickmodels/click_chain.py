@@ -73,13 +73,17 @@ class ClickChain(ChainModel):
                 float(sure) + found.likely,
             )
 
-        start = (shrunk(t.clicks, t.reached, strength), [0.9], [0.8], [0.5])
+        start = (shrunk(t.clicks, t.reached, strength), *(np.array([x]) for x in (0.9, 0.8, 0.5)))
         z, *rest = climb(expect, start, rows=t.rows, strength=strength, what=cls.name)
         return cls(z, *(float(x[0]) for x in rest))
 
     def chances(self, searches: Searches) -> tuple[Floats, Floats, float]:
         z = self.z[searches.pair]
         return z, (1.0 - z) * self.after_bad + z * self.after_good, self.after_none
+
+    def going_on(self) -> tuple[float, float]:
+        z = float(self.z.mean())
+        return (1.0 - z) * self.after_bad + z * self.after_good, self.after_none
 
     def relevance(self) -> Floats:
         return self.z

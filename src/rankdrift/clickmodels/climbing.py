@@ -31,7 +31,7 @@ class Expected(NamedTuple):
 
 def climb(
     expect: Callable[[Numbers], Expected],
-    start: Sequence[Floats | float],
+    start: Sequence[Floats],
     *,
     rows: float,
     strength: float,
@@ -39,16 +39,16 @@ def climb(
 ) -> Numbers:
     """The probabilities at which rounds of EM change nothing any more.
 
-    Each array has a Beta prior at its pooled mean, which the first rounds find. Two rounds then show
-    where the numbers are heading; each array is taken further the same way by a length of its own
-    (Varadhan and Roland, 2008). If that was too far, the second round stands.
+    Each array has a Beta prior at its pooled mean, which the first rounds find. Two rounds then
+    show where the numbers are heading; each array is taken further the same way by a length of its
+    own (Varadhan and Roland, 2008). If that was too far, the second round stands.
 
     Parameters
     ----------
     expect
         What to expect of the data, given the numbers.
     start
-        Where to begin: arrays, or numbers.
+        Where to begin.
     rows
         Results that the likelihood is of.
     strength

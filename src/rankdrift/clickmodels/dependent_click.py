@@ -64,6 +64,9 @@ class DependentClick(ChainModel):
     def chances(self, searches: Searches) -> tuple[Floats, Floats, float]:
         return self.z[searches.pair], self.go_on[searches.rank], 1.0
 
+    def going_on(self) -> tuple[float, float]:
+        return float(self.go_on[1:].mean()), 1.0
+
     def relevance(self) -> Floats:
         return self.z
 

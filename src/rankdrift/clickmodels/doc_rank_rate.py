@@ -16,7 +16,7 @@ from rankdrift.core.types import Floats, Ints
 @MODELS.register
 @dataclass(frozen=True, eq=False)
 class DocRankRate(ClickModel):
-    """P(click) = ρ_pair,rank, with a prior at the rate of the rank.
+    """P(click) = rate of the pair at the rank, with a prior at the rate of the rank.
 
     Parameters
     ----------

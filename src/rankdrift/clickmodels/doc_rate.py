@@ -16,7 +16,7 @@ from rankdrift.core.types import Floats
 @MODELS.register
 @dataclass(frozen=True, eq=False)
 class DocRate(ClickModel):
-    """P(click) = ρ_pair.
+    """P(click) = rate of the pair.
 
     Parameters
     ----------

@@ -17,16 +17,16 @@ from rankdrift.core.types import Floats
 @MODELS.register
 @dataclass(frozen=True, eq=False)
 class DynamicBayesian(ChainModel):
-    """A click satisfies with σ_pair and ends the search; else users go on with γ.
+    """A click satisfies by its pair and ends the search; else users go on while patience lasts.
 
     Parameters
     ----------
     z
         (P,): relevance, the chance of a click on what is reached.
     satisfies
-        (P,): σ.
+        (P,): the chance that a click on it ends the search.
     patience
-        γ.
+        The chance of going on from any other result.
     """
 
     name = "dbn"
@@ -69,14 +69,15 @@ class DynamicBayesian(ChainModel):
             shrunk(t.left_pair, followed, strength),
             np.array([0.9]),
         )
-        z, satisfies, patience = climb(
-            expect, start, rows=t.rows, strength=strength, what=cls.name
-        )
+        z, satisfies, patience = climb(expect, start, rows=t.rows, strength=strength, what=cls.name)
         return cls(z, satisfies, float(patience[0]))
 
     def chances(self, searches: Searches) -> tuple[Floats, Floats, float]:
         go = self.patience * (1.0 - self.satisfies)
         return self.z[searches.pair], go[searches.pair], self.patience
+
+    def going_on(self) -> tuple[float, float]:
+        return self.patience * (1.0 - float(self.satisfies.mean())), self.patience
 
     def relevance(self) -> Floats:
         return self.z

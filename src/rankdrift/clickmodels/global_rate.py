@@ -15,12 +15,12 @@ from rankdrift.core.types import Floats
 @MODELS.register
 @dataclass(frozen=True, eq=False)
 class RandomClicks(ClickModel):
-    """P(click) = ρ.
+    """P(click) = rate.
 
     Parameters
     ----------
     rate
-        ρ.
+        Of all results.
     pairs
         P.
     """

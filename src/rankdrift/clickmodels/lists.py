@@ -1,8 +1,8 @@
 """Many lists of different lengths in flat arrays, laid out for going down all of them at once.
 
 Lists are kept in blocks that fit the processor's cache, the longest first. A block has the first
-elements of all its lists, then the second ones, and so on: what stands at one place of many lists is
-a slice, and no place is padding.
+elements of all its lists, then the second ones, and so on: what stands at one place of many lists
+is a slice, and no place is padding.
 """
 
 from __future__ import annotations

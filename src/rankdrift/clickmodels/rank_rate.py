@@ -16,12 +16,12 @@ from rankdrift.core.types import Floats
 @MODELS.register
 @dataclass(frozen=True, eq=False)
 class RankRate(ClickModel):
-    """P(click) = ρ_rank.
+    """P(click) = rate of the rank.
 
     Parameters
     ----------
     rates
-        (ranks + 1,): ρ by rank; the first is of no rank.
+        (ranks + 1,): by rank; the first is of no rank.
     pairs
         P.
     """

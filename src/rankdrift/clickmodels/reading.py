@@ -4,9 +4,10 @@ The engine numbers the pairs and hands out every row as two whole numbers: which
 pair at which rank, clicked or not. Where a log has more searches than are wanted, it draws queries
 and hands out only theirs, so that what comes home stays bounded however large the log is.
 
-A search is a list by its rows' ranks. Ranks that are not in the log leave gaps: models take the rows
-there are one after the other, and their ranks as they are. Of several rows at one rank, one is kept,
-a clicked one if there is one. A doc at two ranks counts at both. Clicks on one row count once.
+A search is a list by its rows' ranks. Ranks that are not in the log leave gaps: models take the
+rows there are one after the other, and their ranks as they are. Of several rows at one rank, one is
+kept, a clicked one if there is one. A doc at two ranks counts at both. Clicks on one row count
+once.
 """
 
 from __future__ import annotations
@@ -283,9 +284,7 @@ class _Made:
         )
 
 
-def _arrange(
-    s: NDArray[Any], v: NDArray[Any], q: NDArray[Any], d: NDArray[Any] | None
-) -> _Made:
+def _arrange(s: NDArray[Any], v: NDArray[Any], q: NDArray[Any], d: NDArray[Any] | None) -> _Made:
     """Bring the rows of each search together, from its top down.
 
     Logs mostly have them together already, so runs of rows are sorted rather than rows.
@@ -323,7 +322,7 @@ def _arrange(
 def _rows_of(start: Indices, size: Indices) -> Indices:
     """Runs of rows one after the other, as rows."""
     end = np.cumsum(size)
-    return np.arange(end[-1]) + np.repeat(start - (end - size), size)
+    return np.asarray(np.arange(end[-1]) + np.repeat(start - (end - size), size))
 
 
 def _in_order(
@@ -392,7 +391,7 @@ def _mixed(s: NDArray[np.uint64], seed: int) -> NDArray[np.float64]:
 def _funnel(tally: _Tally, made: _Made) -> Funnel:
     rows = len(made.v)
     clicks = int(((made.v & np.uint64(_CLICK)) > 0).sum())
-    good, every, clicked = tally.totals["good"]
+    good, _, clicked = tally.totals["good"]
     totals = dict(tally.totals)
     # Rows are used as they are: of clicks, one a row.
     totals["candidates"] = totals["used"] = (good, clicked, 0)

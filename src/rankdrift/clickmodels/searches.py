@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rankdrift.clickmodels.lists import Lists, lay_out
 from rankdrift.core.errors import BadOption
 from rankdrift.core.notebook import brief
-from rankdrift.core.types import AnyInts, Bools, Floats
+from rankdrift.core.types import AnyInts, Bools, Floats, Ints
 from rankdrift.core.words import many
 
 
@@ -129,21 +129,21 @@ def make_searches(
     ranks
         The deepest rank there may be; by default the deepest there is.
     """
-    lengths = np.asarray(lengths, np.int64)
+    sizes: Ints = np.asarray(lengths, np.int64)
     pair, rank = np.asarray(pair), np.asarray(rank)
-    if lengths.sum() != len(pair) or not len(pair):
+    if sizes.sum() != len(pair) or not len(pair):
         raise BadOption(
-            f"The lists have {int(lengths.sum()):,} results by their lengths, and there are "
+            f"The lists have {int(sizes.sum()):,} results by their lengths, and there are "
             f"{len(pair):,}. Give as many, at least one."
         )
-    query_of_pair = np.asarray(query_of_pair, np.uint32)
-    first = np.minimum(np.cumsum(lengths) - lengths, len(pair) - 1)
-    lists, _, rows = lay_out(lengths, query_of_pair[pair[first]].astype(np.int64))
+    queries: NDArray[np.uint32] = np.asarray(query_of_pair, np.uint32)
+    first = np.minimum(np.cumsum(sizes) - sizes, len(pair) - 1)
+    lists, _, rows = lay_out(sizes, queries[pair[first]].astype(np.int64))
     return Searches(
         lists,
         pair[rows].astype(np.uint32),
         rank[rows].astype(np.uint16),
         np.asarray(click)[rows].astype(bool),
-        query_of_pair,
+        queries,
         int(rank.max()) if ranks is None else ranks,
     )

@@ -17,14 +17,14 @@ from rankdrift.core.types import Floats
 @MODELS.register
 @dataclass(frozen=True, eq=False)
 class SimplifiedDbn(ChainModel):
-    """A click satisfies with σ_pair and ends the search; else users go on for sure.
+    """A click satisfies by its pair and ends the search; else users go on for sure.
 
     Parameters
     ----------
     z
         (P,): relevance, the chance of a click on what is reached.
     satisfies
-        (P,): σ.
+        (P,): the chance that a click on it ends the search.
     """
 
     name = "sdbn"
@@ -58,6 +58,9 @@ class SimplifiedDbn(ChainModel):
 
     def chances(self, searches: Searches) -> tuple[Floats, Floats, float]:
         return self.z[searches.pair], 1.0 - self.satisfies[searches.pair], 1.0
+
+    def going_on(self) -> tuple[float, float]:
+        return 1.0 - float(self.satisfies.mean()), 1.0
 
     def relevance(self) -> Floats:
         return self.z
