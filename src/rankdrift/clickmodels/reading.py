@@ -6,12 +6,13 @@ and hands out only theirs, so that what comes home stays bounded however large t
 
 A search is a list by its rows' ranks. Ranks that are not in the log leave gaps: models take the
 rows there are one after the other, and their ranks as they are. Of several rows at one rank, one is
-kept, a clicked one if there is one. A doc at two ranks counts at both. Clicks on one row count
-once.
+kept, a clicked one if there is one. A doc at two ranks of a search is left out at both, clicked or
+not, as in a harvest. Clicks on one row count once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -22,7 +23,7 @@ from rankdrift.clickmodels.lists import lay_out
 from rankdrift.clickmodels.searches import Searches
 from rankdrift.core.errors import BadLog, BadOption
 from rankdrift.core.types import Bools, Indices, Ints
-from rankdrift.core.words import many, verb
+from rankdrift.core.words import many
 from rankdrift.counts.funnel import INPUT, REASONS, USED, Dropped, Funnel, Used, waterfall
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
@@ -138,11 +139,6 @@ def read_searches(
             f"{int(test.click.sum()):,} held out are too few to tell models apart. Read more of "
             "the log, or hold out another share (--held-out)."
         )
-    if made.twice:
-        remarks.append(
-            f"{many(made.twice, 'row')} {verb(made.twice, 'shows', 'show')} a doc that its search "
-            "shows at another rank as well; each counts at its own rank."
-        )
     return Read(train, test, _funnel(tally, made), tuple(remarks))
 
 
@@ -257,7 +253,7 @@ def _plan(p: Planner, parts: int, days: bool) -> Plan:
 @dataclass(frozen=True, eq=False)
 class _Made:
     """N searches one after the other, each from the top: s, query and day (N,), lengths (N,), v
-    (T,); what was lost to ranks that a search has twice, and rows of docs shown twice."""
+    (T,); rows and clicks left out, by reason."""
 
     s: NDArray[np.uint64]
     query: Ints
@@ -265,8 +261,7 @@ class _Made:
     lengths: Ints
     v: NDArray[np.uint64]
     query_of_pair: NDArray[np.uint32]
-    lost: tuple[int, int]
-    twice: int
+    lost: Mapping[str, Dropped]
 
     def searches(self, which: Bools) -> Searches:
         """Some of them."""
@@ -302,7 +297,8 @@ def _arrange(s: NDArray[Any], v: NDArray[Any], q: NDArray[Any], d: NDArray[Any] 
     lengths = np.add.reduceat(size, begin)
     rows = _rows_of(start, size)
     v = v[rows]
-    v, lengths, lost = _in_order(v, lengths)
+    v, lengths, same_rank = _in_order(v, lengths)
+    v, lengths, twice = _without_twice(v, lengths)
     query = q[start[begin]].astype(np.int64)
     pair = v.astype(np.uint32)
     query_of_pair = np.zeros(int(pair.max()) + 1, np.uint32)
@@ -314,8 +310,7 @@ def _arrange(s: NDArray[Any], v: NDArray[Any], q: NDArray[Any], d: NDArray[Any] 
         lengths,
         v,
         query_of_pair,
-        lost,
-        _twice(pair, lengths),
+        {"same_rank": same_rank, "doc_twice": twice},
     )
 
 
@@ -325,10 +320,8 @@ def _rows_of(start: Indices, size: Indices) -> Indices:
     return np.asarray(np.arange(end[-1]) + np.repeat(start - (end - size), size))
 
 
-def _in_order(
-    v: NDArray[np.uint64], lengths: Ints
-) -> tuple[NDArray[np.uint64], Ints, tuple[int, int]]:
-    """Each search by its ranks, each of them once; rows and clicks that were left out for it."""
+def _in_order(v: NDArray[np.uint64], lengths: Ints) -> tuple[NDArray[np.uint64], Ints, Dropped]:
+    """Each search by its ranks, each of them once, and what was left out for it."""
     begins = np.cumsum(lengths) - lengths
     later = np.ones(len(v), bool)
     later[begins] = False
@@ -336,7 +329,7 @@ def _in_order(
     rising = np.ones(len(v), bool)
     rising[1:] = (rank[1:] > rank[:-1]) | ~later[1:]
     if rising.all():
-        return v, lengths, (0, 0)
+        return v, lengths, Dropped()
     wrong = np.zeros(len(lengths), bool)
     of = np.repeat(np.arange(len(lengths)), lengths)
     wrong[of[~rising]] = True
@@ -347,23 +340,29 @@ def _in_order(
     rank = (v >> np.uint64(33)).astype(np.int32)
     keep = np.ones(len(v), bool)
     keep[:-1] = (rank[1:] != rank[:-1]) | ~later[1:]
+    return _kept(v, of, keep, len(lengths))
+
+
+def _without_twice(
+    v: NDArray[np.uint64], lengths: Ints
+) -> tuple[NDArray[np.uint64], Ints, Dropped]:
+    """Each search without docs that it has at two ranks, and what was left out for it."""
+    of = np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths)
+    key = (of << np.uint64(32)) | v.astype(np.uint32)
+    ordered = np.sort(key)
+    same = ordered[1:] == ordered[:-1]
+    if not same.any():
+        return v, lengths, Dropped()
+    return _kept(v, of.astype(np.intp), ~np.isin(key, ordered[1:][same]), len(lengths))
+
+
+def _kept(
+    v: NDArray[np.uint64], of: Indices, keep: Bools, searches: int
+) -> tuple[NDArray[np.uint64], Ints, Dropped]:
     out = v[~keep]
     clicks = int(((out & np.uint64(_CLICK)) > 0).sum())
-    return v[keep], np.bincount(of[keep], minlength=len(lengths)), (len(out), clicks)
-
-
-def _twice(pair: NDArray[np.uint32], lengths: Ints) -> int:
-    """Rows whose doc is in their list at another rank too."""
-    of = np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths)
-    key = (of << np.uint64(32)) | pair
-    key.sort()
-    same = key[1:] == key[:-1]
-    if not same.any():
-        return 0
-    marked = np.zeros(len(key), bool)
-    marked[1:] |= same
-    marked[:-1] |= same
-    return int(marked.sum())
+    lengths = np.bincount(of[keep], minlength=searches).astype(np.int64)
+    return v[keep], lengths, Dropped(len(out), clicks)
 
 
 def _held_out(made: _Made, share: float, seed: int) -> Bools:
@@ -398,8 +397,13 @@ def _funnel(tally: _Tally, made: _Made) -> Funnel:
     lines = waterfall({name: (a, b, 0) for name, (a, b, _) in totals.items()})
     total = lines.pop(INPUT)
     lines.pop(USED)
-    lines["same_rank"] = Dropped(*made.lost)
-    lines["not_drawn"] = Dropped(good - rows - made.lost[0], clicked - clicks - made.lost[1])
+    # Docs twice that a row tells by itself are counted already.
+    told = lines.get("doc_twice", Dropped())
+    same_rank, twice = made.lost["same_rank"], made.lost["doc_twice"]
+    rest = (same_rank.rows + twice.rows, same_rank.clicks + twice.clicks)
+    lines["same_rank"] = same_rank
+    lines["doc_twice"] = Dropped(told.rows + twice.rows, told.clicks + twice.clicks)
+    lines["not_drawn"] = Dropped(good - rows - rest[0], clicked - clicks - rest[1])
     return Funnel(
         total.rows,
         total.clicks,
