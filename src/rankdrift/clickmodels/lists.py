@@ -77,8 +77,10 @@ class Lists:
         return found
 
 
-def lay_out(lengths: Ints, by: Ints) -> tuple[Lists, Indices, Indices]:
-    """Lay lists out that stand one after the other.
+def lay_out(
+    lengths: Ints, by: Ints, first: Indices | None = None
+) -> tuple[Lists, Indices, Indices]:
+    """Lay lists out.
 
     Parameters
     ----------
@@ -87,6 +89,8 @@ def lay_out(lengths: Ints, by: Ints) -> tuple[Lists, Indices, Indices]:
     by
         (M,): lists of equal length are put in this order, so that those that speak of the same
         things are near each other.
+    first
+        (M,): where each list begins; by default they stand one after the other.
 
     Returns
     -------
@@ -94,10 +98,13 @@ def lay_out(lengths: Ints, by: Ints) -> tuple[Lists, Indices, Indices]:
         The layout; (N,) which list stands where; (T,) where each element came from.
     """
     lengths = np.asarray(lengths, np.int64)
-    order = np.lexsort((by, -lengths))
+    by = np.asarray(by, np.int64)
+    most = int(by.max(initial=0)) + 1
+    order = np.argsort((lengths.max(initial=0) - lengths) * most + by, kind="stable")
     order = order[: int((lengths > 0).sum())]
     sizes = lengths[order]
-    first = (np.cumsum(lengths) - lengths)[order]
+    begins = np.cumsum(lengths) - lengths if first is None else first
+    begins = begins[order]
     rows = np.empty(int(sizes.sum()), np.intp)
     blocks = []
     done = at = 0
@@ -107,7 +114,7 @@ def lay_out(lengths: Ints, by: Ints) -> tuple[Lists, Indices, Indices]:
         counts = np.searchsorted(falling, -np.arange(int(sizes[at])), side="left")
         start = done
         for k, count in enumerate(counts.tolist()):
-            rows[done : done + count] = first[at : at + count] + k
+            rows[done : done + count] = begins[at : at + count] + k
             done += count
         blocks.append(Block(slice(at, end), slice(start, done), tuple(counts.tolist())))
         at = end

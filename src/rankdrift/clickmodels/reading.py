@@ -252,12 +252,13 @@ def _plan(p: Planner, parts: int, days: bool) -> Plan:
 
 @dataclass(frozen=True, eq=False)
 class _Made:
-    """N searches one after the other, each from the top: s, query and day (N,), lengths (N,), v
-    (T,); rows and clicks left out, by reason."""
+    """N searches: s, query and day (N,); where each begins in v (T,), and its length (N,), from the
+    top down; rows and clicks left out, by reason."""
 
     s: NDArray[np.uint64]
     query: Ints
     day: Ints | None
+    first: Indices
     lengths: Ints
     v: NDArray[np.uint64]
     query_of_pair: NDArray[np.uint32]
@@ -265,10 +266,8 @@ class _Made:
 
     def searches(self, which: Bools) -> Searches:
         """Some of them."""
-        rows = np.repeat(which, self.lengths)
+        lists, _, rows = lay_out(self.lengths[which], self.query[which], self.first[which])
         v = self.v[rows]
-        lists, _, order = lay_out(self.lengths[which], self.query[which])
-        v = v[order]
         return Searches(
             lists,
             v.astype(np.uint32),
@@ -282,31 +281,36 @@ class _Made:
 def _arrange(s: NDArray[Any], v: NDArray[Any], q: NDArray[Any], d: NDArray[Any] | None) -> _Made:
     """Bring the rows of each search together, from its top down.
 
-    Logs mostly have them together already, so runs of rows are sorted rather than rows.
+    Logs mostly have them so already. Then nothing is moved: a search is a run of rows.
     """
     s, v = s.view(np.uint64), v.view(np.uint64)
+    query_of_pair = np.zeros(int(v.astype(np.uint32).max()) + 1, np.uint32)
+    query_of_pair[v.astype(np.uint32)] = q
     new = np.ones(len(s), bool)
     np.logical_or(s[1:] != s[:-1], q[1:] != q[:-1], out=new[1:])
     start = np.flatnonzero(new)
     size = np.diff(np.append(start, len(s)))
-    order = np.lexsort((q[start], s[start]))
+    order = np.argsort(s[start])
+    named = s[start[order]]
+    if (named[1:] == named[:-1]).any():
+        # Searches in several runs, or names that several queries share.
+        order = np.lexsort((q[start], s[start]))
     start, size = start[order], size[order]
-    first = np.ones(len(start), bool)
-    np.logical_or(s[start[1:]] != s[start[:-1]], q[start[1:]] != q[start[:-1]], out=first[1:])
-    begin = np.flatnonzero(first)
-    lengths = np.add.reduceat(size, begin)
-    rows = _rows_of(start, size)
-    v = v[rows]
-    v, lengths, same_rank = _in_order(v, lengths)
-    v, lengths, twice = _without_twice(v, lengths)
-    query = q[start[begin]].astype(np.int64)
-    pair = v.astype(np.uint32)
-    query_of_pair = np.zeros(int(pair.max()) + 1, np.uint32)
-    query_of_pair[pair] = np.repeat(query, lengths)
+    same = (s[start[1:]] == s[start[:-1]]) & (q[start[1:]] == q[start[:-1]])
+    begin = np.flatnonzero(np.append(True, ~same))
+    of_first = start[begin]
+    lengths = np.add.reduceat(size, begin).astype(np.int64)
+    first = of_first
+    if same.any():
+        v = v[_rows_of(start, size)]
+        first = np.cumsum(lengths) - lengths
+    v, first, lengths, same_rank = _in_order(v, first, lengths)
+    v, first, lengths, twice = _without_twice(v, first, lengths)
     return _Made(
-        s[start[begin]],
-        query,
-        None if d is None else d[start[begin]].astype(np.int64),
+        s[of_first],
+        q[of_first].astype(np.int64),
+        None if d is None else d[of_first].astype(np.int64),
+        first,
         lengths,
         v,
         query_of_pair,
@@ -320,49 +324,45 @@ def _rows_of(start: Indices, size: Indices) -> Indices:
     return np.asarray(np.arange(end[-1]) + np.repeat(start - (end - size), size))
 
 
-def _in_order(v: NDArray[np.uint64], lengths: Ints) -> tuple[NDArray[np.uint64], Ints, Dropped]:
-    """Each search by its ranks, each of them once, and what was left out for it."""
-    begins = np.cumsum(lengths) - lengths
-    later = np.ones(len(v), bool)
-    later[begins] = False
+_Rows = tuple[NDArray[np.uint64], Indices, Ints, Dropped]
+"""v, where searches begin, their lengths, and what was left out."""
+
+
+def _in_order(v: NDArray[np.uint64], first: Indices, lengths: Ints) -> _Rows:
+    """Each search by its ranks, each of them once."""
     rank = (v >> np.uint64(33)).astype(np.int32)
-    rising = np.ones(len(v), bool)
-    rising[1:] = (rank[1:] > rank[:-1]) | ~later[1:]
+    rising = np.append(True, rank[1:] > rank[:-1])
+    rising[first] = True
     if rising.all():
-        return v, lengths, Dropped()
-    wrong = np.zeros(len(lengths), bool)
+        return v, first, lengths, Dropped()
+    v = v[_rows_of(first, lengths)]
     of = np.repeat(np.arange(len(lengths)), lengths)
-    wrong[of[~rising]] = True
-    rows = np.flatnonzero(wrong[of])
-    v = v.copy()
-    v[rows] = v[rows[np.lexsort((v[rows], of[rows]))]]
+    v = v[np.lexsort((v, of))]
     # Of a rank that is there twice the last row stays: a clicked one, as clicks sort last.
     rank = (v >> np.uint64(33)).astype(np.int32)
-    keep = np.ones(len(v), bool)
-    keep[:-1] = (rank[1:] != rank[:-1]) | ~later[1:]
-    return _kept(v, of, keep, len(lengths))
+    return _kept(v, of, np.append((rank[1:] != rank[:-1]) | (of[1:] != of[:-1]), True), len(first))
 
 
-def _without_twice(
-    v: NDArray[np.uint64], lengths: Ints
-) -> tuple[NDArray[np.uint64], Ints, Dropped]:
-    """Each search without docs that it has at two ranks, and what was left out for it."""
-    of = np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths)
+def _without_twice(v: NDArray[np.uint64], first: Indices, lengths: Ints) -> _Rows:
+    """Each search without docs that it has at two ranks."""
+    begins = np.zeros(len(v), bool)
+    begins[first] = True
+    of = np.cumsum(begins, dtype=np.uint64)
     key = (of << np.uint64(32)) | v.astype(np.uint32)
     ordered = np.sort(key)
     same = ordered[1:] == ordered[:-1]
     if not same.any():
-        return v, lengths, Dropped()
-    return _kept(v, of.astype(np.intp), ~np.isin(key, ordered[1:][same]), len(lengths))
+        return v, first, lengths, Dropped()
+    rows = _rows_of(first, lengths)
+    keep = ~np.isin(key[rows], ordered[1:][same])
+    return _kept(v[rows], np.repeat(np.arange(len(first)), lengths), keep, len(first))
 
 
-def _kept(
-    v: NDArray[np.uint64], of: Indices, keep: Bools, searches: int
-) -> tuple[NDArray[np.uint64], Ints, Dropped]:
+def _kept(v: NDArray[np.uint64], of: Indices, keep: Bools, searches: int) -> _Rows:
     out = v[~keep]
-    clicks = int(((out & np.uint64(_CLICK)) > 0).sum())
     lengths = np.bincount(of[keep], minlength=searches).astype(np.int64)
-    return v[keep], lengths, Dropped(len(out), clicks)
+    lost = Dropped(len(out), int(((out & np.uint64(_CLICK)) > 0).sum()))
+    return v[keep], np.cumsum(lengths) - lengths, lengths, lost
 
 
 def _held_out(made: _Made, share: float, seed: int) -> Bools:
