@@ -6,7 +6,7 @@ The flow, and its public names:
 2. `harvest` (or `harvest_by_day`, or `warehouse_sql` and `import_counts`) turns it into `Counts`,
    which `merge` adds up; their `Funnel` says what became of every row.
 3. `estimate` turns counts into `Propensities`; `diagnose` checks the assumptions, `compare` sets
-   other methods beside them.
+   other methods beside them, `compare_models` other models of clicks.
 4. `read_matrix` reads features as a `Matrix`; `train` turns it into a `Ranker` whose clicks are
    worth 1 / propensity, and `evaluate` judges rankers in a `Comparison`. `export_training` is for
    those who train elsewhere.
@@ -38,6 +38,7 @@ _HOME = {
     "Propensities": "propensities.propensities",
     "diagnose": "diagnosis.diagnosing",
     "compare": "methods.comparing",
+    "compare_models": "clickmodels.comparing",
     "read_matrix": "ranking.matrix_reading",
     "Matrix": "ranking.matrix",
     "train": "ranking.training",
@@ -64,6 +65,7 @@ __all__ = [
     "Ranker",
     "__version__",
     "compare",
+    "compare_models",
     "diagnose",
     "estimate",
     "evaluate",
@@ -84,6 +86,7 @@ __all__ = [
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
+    from rankdrift.clickmodels.comparing import compare_models
     from rankdrift.core.errors import RankdriftError
     from rankdrift.core.version import __version__
     from rankdrift.counts.counts import Counts, merge

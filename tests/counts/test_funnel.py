@@ -26,8 +26,8 @@ def test_the_order_is_the_waterfall():
     assert list(REASONS) == [
         "other_event", "click_event", "where", "randomised", "duplicate", "no_rank", "bad_rank",
         "low_rank", "deep_rank", "no_doc", "no_query", "no_day", "no_same", "bad_click",
-        "other_day", "no_propensity", "stray_click", "repeat_click", "doc_twice", "never_clicked",
-        "one_rank",
+        "other_day", "no_propensity", "no_search", "not_drawn", "same_rank", "stray_click",
+        "repeat_click", "doc_twice", "never_clicked", "one_rank",
     ]  # fmt: skip
     assert list(MONDAY.dropped) == list(REASONS)
     assert list(MONDAY.notes) == list(NOTES)

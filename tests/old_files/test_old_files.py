@@ -50,7 +50,9 @@ def plain(value):
 
 
 # To drop a row, which earlier versions did not know.
-NEW_REASONS = ("randomised", "other_day", "no_propensity")
+NEW_REASONS = (
+    "randomised", "other_day", "no_propensity", "no_search", "not_drawn", "same_rank",
+)  # fmt: skip
 KNOWN = {**OPTIONS, "randomised": ""}  # without the roles that they did not know
 
 

@@ -20,6 +20,7 @@ VERBS = {
     "estimate": ("estimate", "Estimate propensities from counts or a log."),
     "diagnose": ("estimate", "Check whether the assumptions behind them hold."),
     "compare": ("compare", "Estimate the same curve by several methods, side by side."),
+    "models": ("models", "See whether another click model explains the clicks better."),
     "train": ("train", "Train a ranker on clicks worth 1 / propensity each."),
     "evaluate": ("evaluate", "Judge rankers fairly: among results shown at the same rank."),
     "judge": ("judge", "Tell how relevant each doc is to each query."),
@@ -90,6 +91,7 @@ def rankdrift() -> None:
          +--sql--> warehouse --import-counts-+
          |
          +--compare--> what do other methods say?
+         +--models--> do clicks hang on what was clicked above?
          +--train, with propensities--> ranker --evaluate--> did it help?
          +--judge, with propensities--> how relevant is each doc to each query?
 

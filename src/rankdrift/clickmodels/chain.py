@@ -1,0 +1,259 @@
+"""Models in which users go down the list, result by result, until they stop.
+
+A result that is reached is clicked if it is relevant, z. From there users go on with a chance that
+hangs on whether they clicked: `after_none`, or `after_click`, which a model may have by pair or by
+rank. What is above the last click was reached for sure. All that is hidden is how far users went
+below it, so rounds of EM go through those results alone.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from rankdrift.clickmodels.lists import Lists, after_last, lay_out
+from rankdrift.clickmodels.model import ClickModel
+from rankdrift.clickmodels.searches import Searches
+from rankdrift.core.types import AnyInts, Bools, Floats, Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Tails:
+    """What searches say of P pairs, if users go down the list.
+
+    A tail is what comes after a search's last click, of a search without clicks all of it. There
+    are N tails with T results.
+
+    Parameters
+    ----------
+    lists
+        How tails are laid out.
+    pair
+        (T,)
+    click_pair, click_rank
+        (N,): of the last click; P and 0 where there was none.
+    clicks, reached
+        (P,): clicks, and results that were reached for sure.
+    went_on_pair, went_on_rank
+        (P,), (ranks + 1,): clicks with another below.
+    left_pair, left_rank
+        (P,), (ranks + 1,): last clicks with results below.
+    passed
+        Results not clicked from which users went on for sure.
+    rows
+        Of all searches.
+    """
+
+    lists: Lists
+    pair: Indices
+    click_pair: Indices
+    click_rank: Indices
+    clicks: Floats
+    reached: Floats
+    went_on_pair: Floats
+    went_on_rank: Floats
+    left_pair: Floats
+    left_rank: Floats
+    passed: float
+    rows: int
+
+    def sure(self, z: Floats) -> float:
+        """The log-likelihood of the clicks, and of what was reached and not clicked."""
+        return float(self.clicks @ np.log(z) + (self.reached - self.clicks) @ np.log1p(-z))
+
+    def went_on_after_click(self, first: Floats) -> Floats:
+        """(P,): clicks after which users went on, given whether tails were reached (N,)."""
+        pairs = len(self.clicks)
+        return self.went_on_pair + np.bincount(self.click_pair, first, pairs + 1)[:pairs]
+
+
+class Reached(NamedTuple):
+    """Tails, given the numbers of a model: how often pairs were reached (P,), whether the first
+    result was (N,), from how many results users went on, and from how many they might have; the
+    log-likelihood of all tails."""
+
+    of_pair: Floats
+    first: Floats
+    went_on: float
+    might_have: float
+    likely: float
+
+
+def find_tails(searches: Searches) -> Tails:
+    """What is known for sure, and the lists of results of which it is not."""
+    s, pairs = searches, searches.pairs
+    last, after = after_last(s.lists, s.click)
+    of_list = s.lists.list_of_rows()
+    length = np.bincount(of_list[after], minlength=len(s)).astype(np.int64)
+    # The elements of each list one after the other, from the top.
+    rows = np.flatnonzero(after)
+    rows = rows[np.argsort(of_list[rows], kind="stable")]
+    clicked = last >= 0
+    click_pair = np.where(clicked, s.pair[last], pairs).astype(np.intp)
+    lists, order, where = lay_out(length, s.query_of_pair[s.pair[_firsts(s)]].astype(np.int64))
+    known = ~after
+    followed = s.click & known
+    followed[last[clicked]] = False
+    left = last[clicked & (length > 0)]
+    return Tails(
+        lists=lists,
+        pair=s.pair[rows[where]].astype(np.intp),
+        click_pair=click_pair[order],
+        click_rank=np.where(clicked, s.rank[last], 0).astype(np.intp)[order],
+        clicks=s.by_pair[0],
+        reached=_count(s.pair[known], pairs),
+        went_on_pair=_count(s.pair[followed], pairs),
+        went_on_rank=_count(s.rank[followed], s.ranks + 1),
+        left_pair=_count(s.pair[left], pairs),
+        left_rank=_count(s.rank[left], s.ranks + 1),
+        passed=float((known & ~s.click).sum()),
+        rows=s.rows,
+    )
+
+
+def _count(of: AnyInts, n: int) -> Floats:
+    return np.bincount(of, minlength=n).astype(float)
+
+
+def _firsts(s: Searches) -> Indices:
+    """(N,): the row of each search's first result."""
+    found = [
+        np.arange(block.rows.start, block.rows.start + block.counts[0]) for block in s.lists.blocks
+    ]
+    return np.concatenate(found)
+
+
+def reach(t: Tails, z: Floats, after_click: Floats, after_none: float) -> Reached:
+    """How far users went below their last clicks, to be expected of the numbers.
+
+    Parameters
+    ----------
+    t
+        Of N tails.
+    z
+        (P,): relevance.
+    after_click
+        (N,): the chance of going on after the last click; 1 where there was none.
+    after_none
+        The chance of going on after a result that was not clicked.
+    """
+    not_z = 1.0 - z
+    of_pair = np.zeros(len(z))
+    first = np.empty(len(t.lists))
+    went_on = might_have = likely = 0.0
+    stop = 1.0 - after_none
+    for block in t.lists.blocks:
+        pair = t.pair[block.rows]
+        go = after_click[block.lists]
+        pass_by = not_z[pair]
+        # quiet: no click from here on, if this result is reached.
+        quiet = np.empty(len(pair))
+        below = np.ones(block.counts[-1])
+        places = list(block.places())
+        for count, place in reversed(places):
+            if len(below) < count:
+                below = np.concatenate([below, np.ones(count - len(below))])
+            below = pass_by[place] * (stop + after_none * below)
+            quiet[place] = below
+        happened = 1.0 - go + go * below
+        likely += float(np.log(happened).sum())
+        # reached: having come so far, and what happened then, given all that happened.
+        come = go / happened
+        for count, place in places:
+            come = come[:count]
+            quiet[place] *= come
+            come = come * pass_by[place] * after_none
+        first[block.lists] = quiet[: block.counts[0]]
+        total = float(quiet.sum())
+        went_on += total - float(quiet[: block.counts[0]].sum())
+        might_have += total - _at_ends(quiet, places)
+        low, high = int(pair.min()), int(pair.max()) + 1
+        of_pair[low:high] += np.bincount(pair - low, quiet, high - low)
+    return Reached(of_pair, first, went_on, might_have, likely)
+
+
+def _at_ends(values: Floats, places: list[tuple[int, slice]]) -> float:
+    """The sum over the last results of lists."""
+    below = 0
+    total = 0.0
+    for count, place in reversed(places):
+        total += float(values[place][below:].sum())
+        below = count
+    return total
+
+
+def go_down(
+    searches: Searches,
+    z: Floats,
+    after_click: Floats,
+    after_none: float,
+    chance: Floats | None = None,
+) -> tuple[Floats, Bools]:
+    """(T,): how likely each result is clicked, given the clicks above it; and the clicks.
+
+    Parameters
+    ----------
+    searches
+        Of T results.
+    z, after_click
+        (T,): the relevance of each result, and the chance of going on once it is clicked.
+    after_none
+        The chance of going on if it is not.
+    chance
+        (T,), even between 0 and 1: clicks are drawn by these, instead of those of the searches.
+    """
+    found, clicks = np.empty(searches.rows), searches.click
+    if chance is not None:
+        clicks = np.empty(searches.rows, bool)
+    for block in searches.lists.blocks:
+        click, z_of, go_of, out = (x[block.rows] for x in (clicks, z, after_click, found))
+        reached = np.ones(block.lists.stop - block.lists.start)
+        for count, place in block.places():
+            here = reached[:count]
+            likely = here * z_of[place]
+            out[place] = likely
+            if chance is not None:
+                click[place] = chance[block.rows][place] < likely
+            passed = after_none * (here - likely) / np.maximum(1.0 - likely, 1e-300)
+            reached = np.where(click[place], go_of[place], passed)
+    return found, clicks
+
+
+def without_clicks(searches: Searches, z: Floats, after_click: Floats, after_none: float) -> Floats:
+    """(T,): how likely each result is clicked, whatever is clicked above it. See `go_down`."""
+    found = np.empty(searches.rows)
+    for block in searches.lists.blocks:
+        z_of, go_of, out = (x[block.rows] for x in (z, after_click, found))
+        reached = np.ones(block.lists.stop - block.lists.start)
+        for count, place in block.places():
+            likely = reached[:count] * z_of[place]
+            out[place] = likely
+            reached = likely * go_of[place] + after_none * (reached[:count] - likely)
+    return found
+
+
+class ChainModel(ClickModel):
+    """A model in which users go down the list until they stop: says with which chances."""
+
+    @abstractmethod
+    def chances(self, searches: Searches) -> tuple[Floats, Floats, float]:
+        """(T,) relevance, (T,) the chance of going on after a click, and that after none."""
+
+    @abstractmethod
+    def going_on(self) -> tuple[float, float]:
+        """The mean chance of going on after a click, and that after none."""
+
+    def conditional_click_probabilities(self, searches: Searches) -> Floats:
+        """See `ClickModel`."""
+        return go_down(searches, *self.chances(searches))[0]
+
+    def click_probabilities(self, searches: Searches) -> Floats:
+        """See `ClickModel`."""
+        return without_clicks(searches, *self.chances(searches))
+
+    def draw(self, searches: Searches, chance: Floats) -> Bools:
+        """See `ClickModel`."""
+        return go_down(searches, *self.chances(searches), chance)[1]

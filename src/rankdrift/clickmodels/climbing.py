@@ -1,0 +1,134 @@
+"""Expectation maximisation, with longer steps than its own where those do better (SQUAREM)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rankdrift.core.errors import NotConverged
+from rankdrift.core.types import Floats
+
+Numbers = tuple[Floats, ...]
+"""The probabilities of a model: some arrays of them."""
+
+SETTLED = 1e-7
+"""A round that makes the mean log-likelihood of a result better by no more ends the climb."""
+MOST_ROUNDS = 2_000
+_FIRST_ROUNDS = 8  # in which the means of the priors are still found
+_EDGE = 1e-9
+
+
+class Expected(NamedTuple):
+    """What is to be expected, if the numbers are right: how often each of their things could have
+    happened, and did; and the log-likelihood of the numbers."""
+
+    successes: Numbers
+    trials: Numbers
+    likely: float
+
+
+def climb(
+    expect: Callable[[Numbers], Expected],
+    start: Sequence[Floats],
+    *,
+    rows: float,
+    strength: float,
+    what: str,
+) -> Numbers:
+    """The probabilities at which rounds of EM change nothing any more.
+
+    Each array has a Beta prior at its pooled mean, which the first rounds find. Two rounds then
+    show where the numbers are heading; each array is taken further the same way by a length of its
+    own (Varadhan and Roland, 2008). If that was too far, the second round stands.
+
+    Parameters
+    ----------
+    expect
+        What to expect of the data, given the numbers.
+    start
+        Where to begin.
+    rows
+        Results that the likelihood is of.
+    strength
+        How many trials the prior counts for.
+    what
+        Whose numbers they are, for the error.
+
+    Raises
+    ------
+    NotConverged
+        If rounds go on making it better.
+    """
+    at: Numbers = tuple(_inside(np.asarray(x, float)) for x in start)
+    means: tuple[float, ...] = ()
+    for _ in range(_FIRST_ROUNDS):
+        found = expect(at)
+        means = tuple(map(pooled, found.successes, found.trials))
+        at = _maximised(found, means, strength)
+
+    def step(at: Numbers) -> tuple[Numbers, float]:
+        found = expect(at)
+        prior = sum(map(_log_prior, at, means))
+        return _maximised(found, means, strength), (found.likely + strength * prior) / rows
+
+    back: tuple[Numbers, float] | None = None
+    for _ in range(MOST_ROUNDS // 2):
+        once, good = step(at)
+        if back is not None and good < back[1]:
+            at, back = back[0], None
+            continue
+        twice, better = step(once)
+        if better - good < SETTLED:
+            return twice
+        at, back = tuple(map(_further, at, once, twice)), (twice, better)
+    raise NotConverged(
+        f"The model {what} still gets better after {MOST_ROUNDS:,} rounds. Fit it to more "
+        "searches, or leave it out with --models."
+    )
+
+
+def pooled(successes: Floats, trials: Floats) -> float:
+    """The share of successes in all trials; a half where there are none."""
+    total = float(trials.sum())
+    return float(successes.sum()) / total if total > 0 else 0.5
+
+
+def shrunk(successes: Floats, trials: Floats, strength: float, mean: float | None = None) -> Floats:
+    """Shares, each with a Beta prior at one mean. The more trials, the less it matters.
+
+    Parameters
+    ----------
+    successes, trials
+        Of equal shape.
+    strength
+        Trials that the prior counts for.
+    mean
+        By default that of all.
+    """
+    at = pooled(successes, trials) if mean is None else mean
+    return np.asarray((successes + strength * at) / np.maximum(trials + strength, 1e-12))
+
+
+def _maximised(found: Expected, means: tuple[float, ...], strength: float) -> Numbers:
+    return tuple(
+        _inside(shrunk(successes, trials, strength, mean))
+        for successes, trials, mean in zip(found.successes, found.trials, means, strict=True)
+    )
+
+
+def _log_prior(x: Floats, mean: float) -> float:
+    return mean * float(np.log(x).sum()) + (1 - mean) * float(np.log1p(-x).sum())
+
+
+def _inside(x: Floats) -> Floats:
+    return np.clip(x, _EDGE, 1 - _EDGE)
+
+
+def _further(at: Floats, once: Floats, twice: Floats) -> Floats:
+    first = once - at
+    bend = twice - once - first
+    size = float(np.sqrt((bend**2).sum()))
+    length = float(np.sqrt((first**2).sum())) / size if size > 0 else 1.0
+    return twice if length <= 1 else _inside(at + 2 * length * first + length**2 * bend)
