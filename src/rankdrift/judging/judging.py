@@ -11,12 +11,15 @@ import numpy as np
 from rankdrift.core.errors import BadOption
 from rankdrift.core.naming import names_checked
 from rankdrift.core.types import Floats
+from rankdrift.harvesting.appearances import Appearances, holds_appearances, open_appearances
 from rankdrift.harvesting.taking import take_log
 from rankdrift.judging.judgments import Judgments
 from rankdrift.judging.prior_means import feature_sql, learnt_means, query_level, rank_level
+from rankdrift.judging.reading import read_statistics
 from rankdrift.judging.shrinkage import Evidence, Posterior, fit_prior, posterior
-from rankdrift.judging.statistics import MIN_EXPOSURE, Recency, Statistics, read_statistics
+from rankdrift.judging.statistics import MIN_EXPOSURE, Recency, Statistics
 from rankdrift.log.engines.engine import Progress
+from rankdrift.log.log import Log
 from rankdrift.propensities.intervals import check_level, t_quantile
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.gains import as_propensities, fingerprint
@@ -48,8 +51,9 @@ def judge(
     Parameters
     ----------
     log
-        From `read_log`, or where a log is. A pair is a query and a doc: to have judgments by
-        country, make the country a part of the query.
+        From `read_log`, or where a log is, or the files that `appearances_by_day` made of one. A
+        pair is a query and a doc: to have judgments by country, make the country a part of the
+        query.
     propensities
         Those of `estimate`, or their file. Where they differ by segment, exposure does too.
     features
@@ -91,10 +95,22 @@ def judge(
     curve = as_propensities(propensities)
     if curve is None:
         raise BadOption("judge needs propensities: what a look at each rank is worth.")
-    read = take_log(log)
-    _refuse_segments(read.roles.segment, () if pool else tuple(curve.segment_columns))
+    read = take_appearances_or_log(log)
+    carried: dict[str, str] = {}
+    if isinstance(read, Log):
+        _refuse_segments(read.roles.segment, () if pool else tuple(curve.segment_columns))
+        carried = feature_sql(read, features) if features else {}
+        query_columns, made_of = tuple(read.roles.query), read.engine.fingerprint()
+        described = read.describe()
+    else:
+        if features:
+            raise BadOption(
+                "Appearances that were counted by day have no features. Judge the log itself, or "
+                "leave out --features."
+            )
+        query_columns, made_of = read.query_columns, read.engine.fingerprint()
+        described = dict(read.read)
     recency = Recency(last, half_life)
-    carried = feature_sql(read, features) if features else {}
     found = read_statistics(
         read,
         curve,
@@ -145,7 +161,7 @@ def judge(
             "spreads": list(prior.spreads),
         },
         propensities=fingerprint(curve),
-        query_columns=tuple(read.roles.query),
+        query_columns=query_columns,
         options={
             "features": list(carried),
             "by_query": by_query,
@@ -156,9 +172,24 @@ def judge(
             "seed": seed,
             "reference": curve.reference,
         },
-        source={"log": read.engine.fingerprint(), "read": read.describe()},
+        source={"log": made_of, "read": described},
         remarks=remarks,
     )
+
+
+def take_appearances_or_log(source: Any) -> Log | Appearances:
+    """What `judge` was given, opened.
+
+    Parameters
+    ----------
+    source
+        A log, appearances, or where either is.
+    """
+    if isinstance(source, Appearances):
+        return source
+    if not isinstance(source, Log) and holds_appearances(source):
+        return open_appearances(source)
+    return take_log(source)
 
 
 def _with_rest(listed: Evidence, found: Statistics) -> Evidence:
