@@ -34,6 +34,7 @@ RUN = {
     "train": [*LOG, "--trees", "2", "-o", "model.txt"],
     "evaluate": [*LOG, "--model", "model.txt", "--ranks", "1,2", "--bootstrap", "10"],
     "judge": [*JUDGED, "--propensities", "propensities.json", "-o", "judgments.parquet"],
+    "judge --by day": [*JUDGED, "-o", "appearances"],
     "report": ["counts.parquet", "-o", "report.html"],
     "export-training": [*LOG, "-o", "training.tsv"],
     "sql": [*LOG, "--dialect", "duckdb", "--table", "shop"],
