@@ -263,7 +263,8 @@ class Judgments(Tabular):
             (
                 *(shown[name][i] for name in heads[:-3]),
                 figure(shown["relevance"][i]),
-                f"{figure(shown['low'][i])} to {figure(shown['high'][i])}",
+                f"{figure(shown['low'][i]) if shown['low'][i] else '0'} to "
+                f"{figure(shown['high'][i])}",
                 f"{shown['clicks'][i]:,.0f} of {shown['appearances'][i]:,.0f}",
             )
             for i in range(len(most))

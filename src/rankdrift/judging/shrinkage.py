@@ -193,7 +193,7 @@ def _mixture(likely: Floats, pairs: Floats, start: Prior) -> tuple[Prior, float]
 
     parts = len(start.weights)
     total = float(pairs.sum())
-    usual = start.spread**2 if parts > 1 else 0.0
+    usual = start.spread**2
 
     def misfit(at: Floats) -> tuple[float, Floats]:
         weight, middle, spread = _numbers(at)
@@ -209,10 +209,10 @@ def _mixture(likely: Floats, pairs: Floats, start: Prior) -> tuple[Prior, float]
         def about(values: Floats) -> Floats:  # the slope: what is pulled against what is there
             return np.asarray((mine * values).sum(axis=1) - sums * (density * values).sum(axis=1))
 
-        # Each part has as much as one pair more, as far away as pairs are on average: few pairs
-        # that happen to be alike do not make a part so narrow that intervals miss the next.
-        doubt = (np.log(spread) + usual / (2 * spread**2)).sum() if usual else 0.0
-        wider = (usual / spread**2 - 1) / total if usual else 0.0 * spread
+        # Each part has one pair more, as far away as pairs are on average: few pairs that happen
+        # to be alike do not make a part so narrow that intervals miss the next.
+        doubt = (np.log(spread) + usual / (2 * spread**2)).sum()
+        wider = (usual / spread**2 - 1) / total
         slope = np.concatenate([sums - weight, about(u) / spread, about(u**2) + wider])
         return (doubt - float((pairs * np.log(of_pairs)).sum())) / total, -slope
 
@@ -220,8 +220,10 @@ def _mixture(likely: Floats, pairs: Floats, start: Prior) -> tuple[Prior, float]
     bounds = [(-7.0, 7.0)] * parts + [(float(_AWAY[0]), float(_AWAY[-1]))] * parts
     bounds += [(float(np.log(_LEAST_SPREAD)), float(np.log(_MOST_SPREAD)))] * parts
     found = minimize(misfit, first, jac=True, bounds=bounds)
-    numbers = (tuple(values.tolist()) for values in _numbers(found.x))
-    return Prior(*numbers), -float(found.fun) * total
+    weight, middle, spread = _numbers(found.x)
+    doubt = float((np.log(spread) + usual / (2 * spread**2)).sum())
+    numbers = (tuple(values.tolist()) for values in (weight, middle, spread))
+    return Prior(*numbers), doubt - float(found.fun) * total
 
 
 def _numbers(at: Floats) -> tuple[Floats, Floats, Floats]:

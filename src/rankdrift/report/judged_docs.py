@@ -53,4 +53,4 @@ def judged_cells(judgments: Judgments, row: int) -> list[str]:
 
 def between(low: float, high: float) -> str:
     """An interval in words."""
-    return f"{figure(float(low))} to {figure(float(high))}"
+    return f"{figure(float(low)) if low else '0'} to {figure(float(high))}"
