@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks import logs, measure
 from rankdrift.core.database import connect
 from rankdrift.core.dialects import DUCKDB
-from rankdrift.judging.statistics import read_statistics
+from rankdrift.judging.reading import read_statistics
 from rankdrift.log.log import read_log
 from rankdrift.propensities.propensities import Propensities
 

@@ -1,10 +1,12 @@
 """Judgments against known relevances: `python -m benchmarks.accuracy.judging`.
 
-Five worlds, in all of which clicks follow the curve: P(click) = p_rank z. They differ in how
+Seven worlds, in all of which clicks follow the curve: P(click) = p_rank z. They differ in how
 relevance is spread, and in whether the ranker that made the log knew it. Propensities are estimated
 from the same log, so that their error is part of it. Beside ours stand raw click rates, clicks over
 exposure, and COEC as OpenSearch's Search Relevance Workbench has it: clicks over the click rate of
-the pair's stored rank (here, the last it was shown at) times its impressions, with three decimals.
+the best rank that the pair was ever shown at, times its impressions, with three decimals. Where a
+world's relevances follow a mixture, it also stands there as the prior, with the true curve: nobody
+can know more.
 """
 
 from __future__ import annotations
@@ -18,13 +20,15 @@ import pyarrow as pa
 
 import rankdrift as rd
 from rankdrift.core.types import Floats, Ints
-from rankdrift.judging.judgments import Judgments
+from rankdrift.judging.judgments import Judgments, chance_above
+from rankdrift.judging.shrinkage import Evidence, Posterior, Prior, posterior
 
-SEEDS = (11, 12, 13)
+SEEDS = (41, 42, 43, 44)
 QUERIES, DOCS, RANKS, SEARCHES = 400, 30, 15, 40_000
 SLOPE = 0.9  # p_rank = rank ** -SLOPE
 BINS = ((0, 1), (1, 5), (5, 50), (50, np.inf))
-LARGE = 0.05  # share of pairs judged most relevant, whose coverage is told apart
+LARGE = 0.05  # share of pairs judged most relevant, or that are, whose coverage is told apart
+SURE = 0.95  # how likely one doc must be more relevant than another to be called so
 
 Draw = Callable[[np.random.Generator], Floats]
 
@@ -35,16 +39,22 @@ def _expit(t: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class World:
-    """relevance: draws z (QUERIES, DOCS); informed: how far the ranker's score follows it."""
+    """relevance: draws z (QUERIES, DOCS); informed: how far the ranker's score follows it; prior:
+    what all logits follow, if they follow one."""
 
     name: str
     relevance: Draw
     informed: float = 0.0
+    prior: Prior | None = None
 
 
 SHAPE = (QUERIES, DOCS)
 WORLDS = (
-    World("logit-normal", lambda rng: _expit(rng.normal(-3.0, 1.3, SHAPE))),
+    World(
+        "logit-normal",
+        lambda rng: _expit(rng.normal(-3.0, 1.3, SHAPE)),
+        prior=Prior((1.0,), (-3.0,), (1.3,)),
+    ),
     World("beta", lambda rng: np.clip(rng.beta(0.6, 6.0, SHAPE), 1e-6, 1)),
     World(
         "two kinds",
@@ -57,6 +67,11 @@ WORLDS = (
         lambda rng: _expit(rng.normal(-3.0, 1.2, (QUERIES, 1)) + rng.normal(0, 0.8, SHAPE)),
     ),
     World("informed ranker", lambda rng: _expit(rng.normal(-3.0, 1.3, SHAPE)), informed=0.8),
+    World(
+        "mostly nothing",
+        lambda rng: np.where(rng.random(SHAPE) < 0.6, 1e-9, _expit(rng.normal(-2.5, 1.0, SHAPE))),
+    ),
+    World("informed, beta", lambda rng: np.clip(rng.beta(0.6, 6.0, SHAPE), 1e-6, 1), informed=0.8),
 )
 
 
@@ -96,8 +111,21 @@ def draw(world: World, seed: int) -> Drawn:
     return Drawn(pa.table(columns), z)
 
 
-def ways(drawn: Drawn) -> Iterator[tuple[str, Ints, Ints, Floats, Judgments | None]]:
-    """(name, query, doc, value, the judgments if it is ours) of each way to judge every pair."""
+@dataclass(frozen=True, eq=False)
+class Way:
+    """How every pair was judged: query, doc, value and exposure (N,); what is known of it, if that
+    is told."""
+
+    name: str
+    query: Ints
+    doc: Ints
+    value: Floats
+    exposure: Floats
+    known: Judgments | Posterior | None = None
+
+
+def ways(drawn: Drawn, world: World) -> Iterator[Way]:
+    """Each way to judge every pair."""
     log = rd.read_log(drawn.table, day="")
     p = rd.estimate(log, curve="loglog")
     found = {
@@ -107,26 +135,43 @@ def ways(drawn: Drawn) -> Iterator[tuple[str, Ints, Ints, Floats, Judgments | No
         "ours, features": rd.judge(log, p, features=["old_score", "f_*"], min_exposure=0),
     }
     j = found["ours"]
-    query, doc = j.queries[j.query, 0].astype(int), j.docs[j.doc].astype(int)
-    yield "click rate", query, doc, j.clicks / j.appearances, None
+    pairs = (j.queries[j.query, 0].astype(int), j.docs[j.doc].astype(int))
+    yield Way("click rate", *pairs, j.clicks / j.appearances, j.exposure)
     # COEC is 1 for what is expected, so it is set on the scale of relevances by their mean.
-    yield "COEC, one rank", query, doc, coec(drawn.table, query, doc) * j.prior["mean"], None
-    yield "clicks / exposure", query, doc, j.clicks / j.exposure, None
+    scaled = coec(drawn.table, *pairs) * j.prior["mean"]
+    yield Way("COEC, best rank", *pairs, scaled, j.exposure)
+    yield Way("clicks / exposure", *pairs, j.clicks / j.exposure, j.exposure)
     for name, judged in found.items():
-        yield name, query, doc, judged.relevance, judged
+        yield Way(name, *pairs, judged.relevance, j.exposure, judged)
+    if world.prior:
+        known = posterior(evidence(drawn.table, *pairs), np.zeros(len(j)), world.prior)
+        yield Way("the world's prior", *pairs, known.mean, j.exposure, known)
+
+
+def _columns(table: pa.Table) -> tuple[Ints, Ints, Ints]:
+    """rank, click and the number of the pair, a row each."""
+    query, doc, rank, click = (np.asarray(table[n]) for n in ("query", "doc", "rank", "click"))
+    return rank, click, query * DOCS + doc
 
 
 def coec(table: pa.Table, query: Ints, doc: Ints) -> Floats:
-    """Clicks over those expected at the last rank that the pair was shown at."""
-    rank, click = (np.asarray(table[name]) for name in ("rank", "click"))
-    pair = np.asarray(table["query"]) * DOCS + np.asarray(table["doc"])
+    """Clicks over those expected at the best rank that the pair was shown at."""
+    rank, click, pair = _columns(table)
     shown = np.bincount(rank)
     rate = np.bincount(rank, click) / np.maximum(shown, 1)
-    last = np.zeros(QUERIES * DOCS, int)
-    last[pair] = rank  # rows are in the order of time: the last one stays
-    expected = rate[last] * np.bincount(pair, minlength=QUERIES * DOCS)
+    best = np.full(QUERIES * DOCS, RANKS)
+    np.minimum.at(best, pair, rank)
+    expected = rate[best] * np.bincount(pair, minlength=QUERIES * DOCS)
     values = np.bincount(pair, click, QUERIES * DOCS) / np.maximum(expected, 1e-12)
     return np.round(np.where(expected > 0, values, 0.0), 3)[query * DOCS + doc]
+
+
+def evidence(table: pa.Table, query: Ints, doc: Ints) -> Evidence:
+    """What the clicks say under the true curve."""
+    rank, click, pair = _columns(table)
+    p = rank**-SLOPE
+    sums = (np.bincount(pair, of, QUERIES * DOCS)[query * DOCS + doc] for of in (click, p, p**2))
+    return Evidence(*sums, np.ones(len(query)))
 
 
 def ndcg(query: Ints, value: Floats, truth: Floats, seed: int) -> float:
@@ -145,46 +190,57 @@ def ndcg(query: Ints, value: Floats, truth: Floats, seed: int) -> float:
     return float((dcg(value)[best > 0] / best[best > 0]).mean())
 
 
+def coverage(way: Way, z: Floats) -> list[float]:
+    """By BINS, of those judged LARGE, of those that are; and how many of the docs that are SURE to
+    be more relevant than another of their query are."""
+    known = way.known
+    if known is None:
+        return []
+    inside = (known.low <= z) & (z <= known.high)
+    shares = [inside[(way.exposure >= low) & (way.exposure < high)] for low, high in BINS]
+    shares += [inside[by >= np.quantile(by, 1 - LARGE)] for by in (way.value, z)]
+    logit, sd, truth = (np.full(SHAPE, np.nan) for _ in range(3))
+    for grid, values in ((logit, known.logit), (sd, known.logit_sd), (truth, z)):
+        grid[way.query, way.doc] = values
+    away = logit[:, :, None] - logit[:, None, :]
+    with np.errstate(invalid="ignore"):
+        sure = chance_above(away, np.hypot(sd[:, :, None], sd[:, None, :])) >= SURE
+        shares.append((truth[:, :, None] > truth[:, None, :])[sure])
+    return [float(share.mean()) for share in shares]
+
+
 @dataclass(frozen=True)
 class Line:
-    """How one way did in one world: rmse, ndcg, coverage by BINS and of LARGE."""
+    """How one way did in one world: rmse, ndcg and what `coverage` tells."""
 
     rmse: float
     ndcg: float
     coverage: tuple[float, ...]
 
 
-def score(drawn: Drawn, seed: int) -> dict[str, Line]:
+def score(drawn: Drawn, world: World, seed: int) -> dict[str, Line]:
     """Every way, against the truth."""
     lines = {}
-    for name, query, doc, value, judged in ways(drawn):
-        z = drawn.truth[query, doc]
-        coverage = []
-        if judged is not None:
-            inside = (judged.low <= z) & (z <= judged.high)
-            coverage = [
-                float(inside[(judged.exposure >= low) & (judged.exposure < high)].mean())
-                for low, high in BINS
-            ]
-            coverage.append(float(inside[value >= np.quantile(value, 1 - LARGE)].mean()))
-        by = np.lexsort((doc, query))
-        lines[name] = Line(
-            float(np.sqrt(np.mean((value - z) ** 2))),
-            ndcg(query[by], value[by], z[by], seed),
-            tuple(coverage),
+    for way in ways(drawn, world):
+        z = drawn.truth[way.query, way.doc]
+        by = np.lexsort((way.doc, way.query))
+        lines[way.name] = Line(
+            float(np.sqrt(np.mean((way.value - z) ** 2))),
+            ndcg(way.query[by], way.value[by], z[by], seed),
+            tuple(coverage(way, z)),
         )
     return lines
 
 
 def run(worlds: tuple[World, ...] = WORLDS, seeds: tuple[int, ...] = SEEDS) -> str:
     """The table, as Markdown: means over seeds."""
-    head = ["<1", "1–5", "5–50", ">50", "top 5%"]
+    head = ["<1", "1–5", "5–50", ">50", "judged top 5%", "true top 5%", "sure and right"]
     rows = [
         "| world | judged by | RMSE of z | NDCG@10 | covered: " + " | ".join(head) + " |",
         "|---|---|" + "---:|" * (2 + len(head)),
     ]
     for world in worlds:
-        found = [score(draw(world, seed), seed) for seed in seeds]
+        found = [score(draw(world, seed), world, seed) for seed in seeds]
         for name in found[0]:
             lines = [one[name] for one in found]
             numbers = [

@@ -10,7 +10,8 @@ The flow, and its public names:
 4. `read_matrix` reads features as a `Matrix`; `train` turns it into a `Ranker` whose clicks are
    worth 1 / propensity, and `evaluate` judges rankers in a `Comparison`. `export_training` is for
    those who train elsewhere.
-5. `judge` says how relevant each doc is to each query: `Judgments`, with intervals and grades.
+5. `judge` says how relevant each doc is to each query: `Judgments`, with intervals and grades;
+   `appearances_by_day` keeps what it needs of a log.
 6. `make_report` tells it all on one page.
 
 Whatever goes wrong with a request or its data is a `RankdriftError`. Names are imported when first
@@ -29,6 +30,7 @@ _HOME = {
     "Inspection": "diagnosis.inspection",
     "harvest": "harvesting.counting",
     "harvest_by_day": "harvesting.by_day",
+    "appearances_by_day": "harvesting.appearances",
     "warehouse_sql": "harvesting.warehouse",
     "import_counts": "harvesting.warehouse",
     "Counts": "counts.counts",
@@ -64,6 +66,7 @@ __all__ = [
     "RankdriftError",
     "Ranker",
     "__version__",
+    "appearances_by_day",
     "compare",
     "compare_models",
     "diagnose",
@@ -94,6 +97,7 @@ if TYPE_CHECKING:
     from rankdrift.diagnosis.diagnosing import diagnose
     from rankdrift.diagnosis.inspection import Inspection, inspect
     from rankdrift.estimation import estimate
+    from rankdrift.harvesting.appearances import appearances_by_day
     from rankdrift.harvesting.by_day import harvest_by_day
     from rankdrift.harvesting.counting import harvest
     from rankdrift.harvesting.warehouse import import_counts, warehouse_sql

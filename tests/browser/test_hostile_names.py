@@ -9,10 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.curve_example import hand
+from support.judgments_example import by_hand
 from support.results_example import made
 
 from rankdrift.charts.importance import importance_chart
 from rankdrift.charts.style import Figure
+from rankdrift.core.frames import objects
 from rankdrift.pipeline import make_report
 from rankdrift.ranking.comparison import AtRank, Comparison, Improvement
 
@@ -74,7 +76,10 @@ def hostile_report():
             {**plain["distances"][0], "first": NAMES[0], "second": NAMES[1], "meaning": NAMES[5]}
         ],
     }  # fmt: skip
-    return make_report([curve, rankers, methods], title=NAMES[5]).html
+    judged = by_hand(
+        queries=objects([(name,) for name in NAMES[:3]], 1), docs=np.array(NAMES[:4], object)
+    )
+    return make_report([curve, rankers, methods, judged], title=NAMES[5]).html
 
 
 def test_the_report_shows_them_to_the_letter_under_the_mouse(open_page):
@@ -96,6 +101,10 @@ def test_the_report_shows_them_to_the_letter_under_the_mouse(open_page):
     assert headings == [f"{NAMES[0]} over {NAMES[1]}"]
     methods = page.locator("#methods").text_content()
     assert all(name in methods for name in NAMES[3:])
+    judged = page.locator("#judged tbody th").all_text_contents()
+    assert set(judged) == set(NAMES[:3])
+    docs = page.locator("#judged tbody td:first-child").all_text_contents()
+    assert set(docs) == set(NAMES[:4])
     for bar in page.locator("#support rect").all()[:3]:
         bar.hover()
 

@@ -40,6 +40,7 @@ RUN = {
     "experiment assign": ["swap.json", "a", "b"],
     "experiment analyse": ["during/*.parquet", "--experiment", "swap.json"],
     "experiment wins": ["teams.parquet"],
+    "judge --by day": [*JUDGED, "-o", "appearances"],
     "report": ["counts.parquet", "-o", "report.html"],
     "export-training": [*LOG, "-o", "training.tsv"],
     "sql": [*LOG, "--dialect", "duckdb", "--table", "shop"],

@@ -79,6 +79,32 @@ def test_requests_that_would_not_do(rankdrift, folder, more, told, tmp_path, mon
     assert log.read_bytes() == before
 
 
+def test_days_are_counted_once_and_judged_as_the_log_is(rankdrift, folder, tmp_path):
+    days, curve = tmp_path / "days", folder / "p.json"
+    counted = rankdrift("judge", folder / "log.parquet", "--by", "day", "-o", days, "--json")
+    assert counted.code == 0, counted.err
+    assert [day["state"] for day in counted.json["days"]] == ["written"] * 4
+    again = rankdrift("judge", folder / "log.parquet", "--by", "day", "-o", days)
+    assert "0 days written" in again.err and again.err.rstrip().endswith(
+        f"judge {days} --propensities propensities.json"
+    )
+    whole, by_day = tmp_path / "whole.parquet", tmp_path / "by_day.parquet"
+    more = ["--propensities", curve, "--half-life", 2]
+    assert rankdrift("judge", folder / "log.parquet", *more, "-o", whole).code == 0
+    assert rankdrift("judge", days, *more, "-o", by_day).code == 0
+    one, two = Judgments.load(whole), Judgments.load(by_day)
+    assert one.table() == two.table() and one.funnel == two.funnel and one.prior == two.prior
+    for words, told in (
+        (["--by", "day", "--last", 3, "-o", days], "leave out --last"),
+        (["--by", "day"], "needs a folder"),
+        ([], "needs --propensities"),
+        (["--propensities", curve, "--query", "query"], "Leave out --query"),
+        (["--propensities", curve, "--features", "f_*"], "have no features"),
+    ):
+        done = rankdrift("judge", days, *words)
+        assert done.code == 2 and told in done.err, done.err
+
+
 def test_defaults_and_choices_are_those_of_python():
     options = {option.name: option for option in judge.params}
     assert options["min_exposure"].default == MIN_EXPOSURE

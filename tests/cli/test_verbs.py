@@ -291,13 +291,13 @@ def test_demo_runs_the_real_steps(rankdrift, tmp_path):
         assert done.json[step].keys() == documented()[verb]
     shown = [line[2:].split()[1] for line in done.err.splitlines() if line.startswith("$ ")]
     assert shown == [
-        "simulate", "simulate", "inspect", "harvest", "merge", "estimate", "diagnose", "train",
-        "train", "evaluate", "report",
+        "simulate", "simulate", "inspect", "harvest", "merge", "estimate", "diagnose", "judge",
+        "train", "train", "evaluate", "report",
     ]  # fmt: skip
     assert Counts.load(folder / "counts.parquet").funnel.rows == 60_000
     assert len(list((folder / "days").iterdir())) == 4
     page = (folder / "report.html").read_text()
-    assert "fair" in page and "biased" in page
+    assert "fair" in page and "biased" in page and "How relevant docs are to queries" in page
     assert f"Open {folder}/report.html" in done.err
     assert done.err.splitlines()[-1] == "Next: rankdrift inspect YOUR_LOG"
     assert done.err.count("Next: ") == 1  # each step is followed by the next one anyway

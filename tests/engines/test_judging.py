@@ -11,7 +11,8 @@ import pytest
 from support.curve_example import by_device, hand
 from support.harness import FIRST_DAY, random_log, with_holes, write_parquet
 
-from rankdrift.judging.statistics import Recency, read_statistics
+from rankdrift.judging.reading import read_statistics
+from rankdrift.judging.statistics import Recency
 
 CLOSE = 1e-7  # relative: propensities are whole numbers of 2**-32, and shares of 2**-30
 OPTIONS = {"query": "query", "doc": "doc", "rank": "rank", "click": "click", "day": "on"}

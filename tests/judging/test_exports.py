@@ -41,6 +41,28 @@ def test_trec(tmp_path):
     assert by_names(found) == GRADES
 
 
+def test_trec_files_are_what_ir_measures_reads(tmp_path):
+    """Its own reader, and trec_eval's NDCG of the order of grades and of the order turned round."""
+    import ir_measures
+
+    path, _ = write(tmp_path, "trec")
+    qrels = list(ir_measures.read_trec_qrels(str(path)))
+    topics = {str(q + 1): q for q in range(3)}
+    docs = [doc.replace("%", "%25").replace(" ", "%20") for doc in DOCS]
+    found = {(topics[q.query_id], docs.index(q.doc_id)): q.relevance for q in qrels}
+    assert found == GRADES
+    best = [ir_measures.ScoredDoc(q.query_id, q.doc_id, float(q.relevance)) for q in qrels]
+    worst = [run._replace(score=-run.score) for run in best]
+    measure = ir_measures.nDCG @ 10
+    assert ir_measures.calc_aggregate([measure], qrels, best)[measure] == pytest.approx(1.0)
+    # 2 1 0 … turned round, with trec_eval's gains and discounts: by hand for each query.
+    ideal = [(4, 3, 2), (4, 2, 1), (3, 2, 0)]
+    worth = [sum(g / np.log2(i + 2) for i, g in enumerate(gs)) for gs in ideal]
+    turned = [sum(g / np.log2(i + 2) for i, g in enumerate(gs[::-1])) for gs in ideal]
+    expected = np.mean(np.array(turned) / np.array(worth))
+    assert ir_measures.calc_aggregate([measure], qrels, worst)[measure] == pytest.approx(expected)
+
+
 def test_opensearch(tmp_path):
     [path] = write(tmp_path, "opensearch", name="mine")
     document = json.loads(path.read_text())

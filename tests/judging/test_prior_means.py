@@ -8,7 +8,7 @@ from support.judged_logs import true_curve, world
 
 from rankdrift import read_log
 from rankdrift.judging.prior_means import feature_sql, learnt_means, query_level, rank_level
-from rankdrift.judging.statistics import read_statistics
+from rankdrift.judging.reading import read_statistics
 
 WORTH = 2.0  # clicks that the level of all queries is worth
 

@@ -10,12 +10,13 @@ import duckdb
 import numpy as np
 import pytest
 from support.curve_example import by_device, hand, small_counts
+from support.judgments_example import DOCS, QUERIES, by_hand
 from support.results_example import EVIL, RANKS, every, made
 from support.worlds import listed, power, simulate
 
 from rankdrift.core.artefacts import ResultKind
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
-from rankdrift.core.words import figure
+from rankdrift.core.words import figure, printable
 from rankdrift.diagnosis.diagnosing import diagnose
 from rankdrift.estimation import estimate
 from rankdrift.pipeline import make_report
@@ -119,6 +120,24 @@ def test_queries_can_be_left_out():
     for words in ("secret a", "secret b", "secret c"):
         assert words in told.html and words not in kept.html
     assert "segment 1" in kept.html and "keywords" in kept.html
+
+
+def test_judgments_have_a_section_and_their_texts_may_be_left_out(tmp_path):
+    judgments = by_hand()
+    judgments.save(tmp_path / "judgments.parquet")
+    told = make_report([hand(), tmp_path / "judgments.parquet"])
+    page = Page(told.html)
+    assert "judged" in page.ids
+    assert told.results.given[1] == ("judgments.parquet", ResultKind.JUDGMENTS)
+    for words in (*QUERIES, *DOCS):
+        assert printable(words) in page.text, words
+    assert "0.500 0.354 to 0.646 50 200 90%" in page.text and "Mind the gap." in page.text
+    assert QUERIES[0] not in told.html  # a text, not markup
+    kept = Page(make_report(judgments, queries=False).html)
+    assert "judged" in kept.ids and "pairs judged 10" in kept.text
+    assert not any(words in kept.text for words in ("alert(1)", "quoted", "lamp", "d%2"))
+    with pytest.raises(BadOption, match="2 results that are judgments"):
+        make_report([judgments, judgments])
 
 
 def test_files_are_told_apart_by_what_they_hold(tmp_path):

@@ -89,7 +89,7 @@ def _steps(folder: Path, rows: int, seed: int) -> list[tuple[str, list[str]]]:
     shop, later, days = str(folder / "log"), str(folder / "later"), str(folder / "days")
     counts, curves = str(folder / "counts.parquet"), str(folder / "propensities.json")
     biased, fair = str(folder / "biased.txt"), str(folder / "fair.txt")
-    judged = str(folder / "comparison.json")
+    judged, relevant = str(folder / "comparison.json"), str(folder / "judgments.parquet")
     truth, page = str(folder / "log" / "truth.json"), str(folder / "report.html")
     made = [*SHOP, "--seed", str(seed)]
     after = ["--days", str(LATER_DAYS), "--start", f"2024-01-{DAYS + 1:02}"]
@@ -106,11 +106,12 @@ def _steps(folder: Path, rows: int, seed: int) -> list[tuple[str, list[str]]]:
         ("merge", ["merge", days, "-o", counts]),
         ("estimate", ["estimate", counts, "--by", "platform", "-o", curves]),
         ("diagnose", ["diagnose", counts]),
+        ("judge", ["judge", log, *QUERY, *SMALL, "--propensities", curves, "-o", relevant]),
         ("biased", [*training, "-o", biased]),
         ("fair", [*training, "--propensities", curves, "-o", fair]),
         ("evaluate", ["evaluate", test, *QUERY, *SMALL, "--model", biased, "--model", fair,
                       "--baseline", biased, "--relevance", "relevance", "-o", judged]),
-        ("report", ["report", counts, curves, judged, truth, "-o", page]),
+        ("report", ["report", counts, curves, judged, relevant, truth, "-o", page]),
     ]  # fmt: skip
 
 

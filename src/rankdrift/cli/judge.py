@@ -1,21 +1,45 @@
 """rankdrift judge"""
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from rankdrift.cli.exits import Exit
-from rankdrift.cli.options import READING, SEED, Sections, again, guesses, log_options, read
-from rankdrift.cli.output import check_file, refuse_input
+from rankdrift.cli.options import (
+    READING,
+    SEED,
+    Sections,
+    again,
+    given,
+    guesses,
+    log_options,
+    read,
+)
+from rankdrift.cli.output import check_file, check_folder, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
+from rankdrift.cli.settings import from_file
 from rankdrift.cli.train import split
 from rankdrift.core.errors import BadOption
+from rankdrift.core.words import many
+
+if TYPE_CHECKING:
+    from rankdrift.log.engines.engine import Day
 
 # Of a log: a pair is a query and a doc, whatever else was the same.
 UNUSED = (
     "same", "window", "score", "ranker", "user", "outcome", "outcome_at_least",
 )  # fmt: skip
+
+
+# What is said of judgments, and not of what --by day counts.
+_OF_JUDGMENTS = (
+    "propensities", "export", "features", "by_query", "last", "half_life", "min_exposure", "pool",
+    "scale", "thresholds", "reference", "enough", "check", "look", "level", "seed",
+)  # fmt: skip
+_FLAGS = {"scale": "grades"}
 
 
 class ExportOption(click.Option):
@@ -30,16 +54,14 @@ class ExportOption(click.Option):
 
 @click.command(
     cls=Sections,
-    first=("output", "propensities", "export", "last", *READING),
+    first=("output", "by", "propensities", "export", "last", *READING),
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("-o", "--output", metavar="FILE", help="Where the judgments go: .parquet.")
 @click.option(
-    "--propensities",
-    required=True,
-    metavar="FILE",
-    help="What `rankdrift estimate` wrote.",
+    "--by", type=click.Choice(["day"]), help="Only count: one file a day in the folder -o."
 )
+@click.option("--propensities", metavar="FILE", help="What `rankdrift estimate` wrote.")
 @click.option(
     "--export", cls=ExportOption, multiple=True, metavar="FORM=PATH", help="Also write for others."
 )
@@ -87,7 +109,8 @@ def judge(
     screen: Screen,
     logs: tuple[str, ...],
     output: str | None,
-    propensities: str,
+    by: str | None,
+    propensities: str | None,
     export: tuple[str, ...],
     features: str | None,
     by_query: bool,
@@ -108,12 +131,19 @@ def judge(
 ) -> int:
     """Tell how relevant each doc is to each query.
 
-    By its clicks and how much it was looked at, at whatever ranks it had; with an interval.
+    By its clicks and how much it was looked at, at whatever ranks it had; with an interval. LOG may
+    be what --by day wrote, or the result of `rankdrift sql --appearances`.
 
     \b
         rankdrift judge logs --propensities p.json -o judgments.parquet
         rankdrift judge logs --propensities p.json --export trec=qrels.txt
+        rankdrift judge logs --by day -o days/  # then new days
+        rankdrift judge days/ --propensities p.json --half-life 14
     """
+    if by:
+        return _by_day(screen, logs, output, options)
+    if propensities is None:
+        raise BadOption("judge needs --propensities FILE, or --by day to count only.")
     from rankdrift.judging.exports import FORMS
     from rankdrift.judging.file import check_ending
     from rankdrift.judging.judging import judge
@@ -129,9 +159,7 @@ def judge(
     graded: dict[str, Any] = {"by": scale, "reference": reference, "enough": enough}
     if thresholds:
         graded["thresholds"] = _numbers(thresholds)
-    log = read(logs, options)
-    screen.say(*guesses(log))
-    screen.note(log.remarks)
+    log = _open(screen, logs, options)
     with bar(screen, log) as progress:
         found = judge(
             log,
@@ -177,6 +205,73 @@ def judge(
         screen.say("", f"Written for other tools: {', '.join(written)}.")
     more = ("--look", "20") if export else ("--export", "trec=qrels.txt")
     screen.next(*again(*more, without=("look",)))
+    return Exit.GOOD
+
+
+def _open(screen: Screen, logs: tuple[str, ...], options: dict[str, Any]) -> Any:
+    """The log, or the appearances that were counted of one."""
+    from rankdrift.harvesting.appearances import holds_appearances, open_appearances
+
+    if holds_appearances(list(logs), options["format"]):
+        said = given(options)
+        taken = {name: said.pop(name) for name in ("format", "memory", "threads") if name in said}
+        typed = [name for name in said if not from_file(name)]
+        if typed:
+            raise BadOption(
+                "These are appearances that were counted of a log, and how it is read was said "
+                f"then. Leave out --{_flag(typed[0])}, or give the log itself."
+            )
+        return open_appearances(list(logs), **taken)
+    log = read(logs, options)
+    screen.say(*guesses(log))
+    screen.note(log.remarks)
+    return log
+
+
+def _flag(name: str) -> str:
+    return _FLAGS.get(name, name).replace("_", "-")
+
+
+def _by_day(
+    screen: Screen, logs: tuple[str, ...], output: str | None, options: dict[str, Any]
+) -> int:
+    """Count appearances, a file a day."""
+    from rankdrift.harvesting.appearances import appearances_by_day
+    from rankdrift.report.terminal.tables import line
+
+    context = click.get_current_context()
+    for name in _OF_JUDGMENTS:
+        if context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
+            raise BadOption(
+                f"--by day only counts: leave out --{_flag(name)} until you judge what it wrote."
+            )
+    if not output:
+        raise BadOption("--by day needs a folder for its files: -o days/.")
+    check_folder(output)
+    log = read(logs, options)
+    refuse_input(output, logs, options["format"])
+    screen.say(*guesses(log), f"A day: {log.days}.")
+    screen.note(log.remarks)
+    days: list[dict[str, Any]] = []
+    with bar(screen, log, by_day=True) as progress:
+
+        def each(day: "Day", path: Path, skipped: bool) -> None:
+            word = "unchanged" if skipped else "written"
+            days.append(
+                {"day": day.day or None, "file": str(path), "state": word, "rows": day.rows}
+            )
+            progress.day_done(day.rows)
+            with progress.aside():
+                rows = many(day.rows, "row")
+                screen.show(line(f"{day.day or 'undated':<10}  {word:<9}  {rows:>18}"))
+
+        appearances_by_day(log, output, progress=progress, each=each)
+    written = sum(day["state"] == "written" for day in days)
+    screen.answer(
+        {"folder": output, "days": days, "roles": log.describe(), "guessed": dict(log.guessed)}
+    )
+    screen.say("", f"{many(written, 'day')} written to {output}, {len(days) - written} unchanged.")
+    screen.next("rankdrift", "judge", output, "--propensities", "propensities.json")
     return Exit.GOOD
 
 

@@ -261,6 +261,7 @@ def _is_result(path: str) -> str:
     quoted = shlex.quote(path)
     to_go_on = {
         ResultKind.COUNTS: ("are", f"rankdrift estimate {quoted}"),
+        ResultKind.JUDGMENTS: ("are", f"rankdrift report {quoted} -o report.html"),
         ResultKind.PROPENSITIES: (
             "are",
             f"rankdrift train LOG --propensities {quoted} -o ranker.txt",

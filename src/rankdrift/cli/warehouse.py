@@ -28,6 +28,7 @@ RUN = ("duckdb", "spark", "databricks", "clickhouse", "postgres")
     help="int, float, bool, text, json, date, timestamp, instant or list. Taken for granted: rank, "
     "click, doc, search, page, same int; day date; the rest text.",
 )
+@click.option("--appearances", is_flag=True, help="What `judge` takes, instead of counts.")
 @size_options
 @log_options(without=(*ENGINE, "table"))
 @talking
@@ -37,6 +38,7 @@ def sql(
     dialect: str,
     table: str,
     types: tuple[str, ...],
+    appearances: bool,
     buckets: int | None,
     max_shown: int | None,
     **options: Any,
@@ -44,8 +46,8 @@ def sql(
     """Print the harvest as SQL, to run where the log is: one statement, or a script.
 
     Only counts come out of the warehouse: export the statement's result and take it in with
-    import-counts. Name the columns, or give a LOG, a small sample of the table, to find names and
-    types in.
+    import-counts; with --appearances, with judge. Name the columns, or give a LOG, a small sample
+    of the table, to find names and types in.
 
     \b
         rankdrift sql --dialect bigquery --table shop.events \\
@@ -63,7 +65,7 @@ def sql(
         more["log"] = log
     else:
         more |= given(options)
-    text = warehouse_sql(table, dialect=dialect, **more)
+    text = warehouse_sql(table, dialect=dialect, appearances=appearances, **more)
     screen.text(text)
     screen.answer({"dialect": dialect, "table": table, "sql": text})
     if dialect not in RUN:
@@ -72,7 +74,10 @@ def sql(
             "Try it on a small table first."
         )
     screen.say("", f"Run it, and export its result with column names: {_EXPORTS[dialect]}")
-    screen.next("rankdrift", "import-counts", "result.csv", "-o", "counts.parquet")
+    if appearances:
+        screen.next("rankdrift", "judge", "result.csv", "--propensities", "propensities.json")
+    else:
+        screen.next("rankdrift", "import-counts", "result.csv", "-o", "counts.parquet")
     return Exit.GOOD
 
 

@@ -35,6 +35,7 @@ class ResultKind(StrEnum):
     RANKERS = "comparison of rankers"
     DIAGNOSIS = "diagnosis"
     TRUTH = "truth"
+    JUDGMENTS = "judgments"
     RANKER = "ranker"
     PRINTED_ESTIMATE = "what `estimate --json` prints"
 

@@ -15,6 +15,7 @@ from rankdrift.harvesting.counting import count_planned, days_of, source_id, war
 from rankdrift.harvesting.plan import Sizes
 from rankdrift.log.engines.engine import Day, Progress
 from rankdrift.log.log import Log
+from rankdrift.log.sql.plan import Planner
 
 
 @names_checked
@@ -59,9 +60,42 @@ def harvest_by_day(
     if not log.roles.day:
         raise BadOption("harvest by day needs a day column. Name it with --day.")
     warn_of_oddities(log)
+
+    def write(part: Planner, path: Path, day: Day) -> None:
+        count_planned(log, part, sizes, day.fingerprint, progress).save(path)
+
+    def is_done(path: Path, day: Day) -> bool:
+        source = source_id(log, sizes, day.fingerprint, day.day)
+        return source is not None and _is_done(path, source)
+
+    return day_by_day(log, log.planner(), directory, write, is_done, each)
+
+
+def day_by_day(
+    log: Log,
+    planner: Planner,
+    directory: str | os.PathLike[str],
+    write: Callable[[Planner, Path, Day], None],
+    is_done: Callable[[Path, Day], bool],
+    each: Callable[[Day, Path, bool], None] | None = None,
+) -> list[Path]:
+    """Make one file a day, but for those that are there; the files in the order of days.
+
+    Parameters
+    ----------
+    log, planner
+        What is read, and what reads it.
+    directory
+        Where the files go, and where those of days that are done are looked for.
+    write
+        Writes a day's file by a planner for that day.
+    is_done
+        Whether a file is there, and of this input.
+    each
+        Called with each day, its file and whether it was skipped.
+    """
     folder = Path(directory)
     remove_leftovers(folder)
-    planner = log.planner()
     written = []
     whole = log.engine.fingerprint()
     days = days_of(log, planner)
@@ -71,12 +105,10 @@ def harvest_by_day(
         if everywhere:
             day = replace(day, fingerprint=whole)
         path = folder / f"{day.day or 'undated'}.parquet"
-        source = source_id(log, sizes, day.fingerprint, day.day)
-        done = source is not None and _is_done(path, source)
+        done = is_done(path, day)
         if not done:
             rows, prune = (log.engine.source, None) if everywhere else days.part(day)
-            part = planner.but(source=rows, prune=prune, day=day.day)
-            count_planned(log, part, sizes, day.fingerprint, progress).save(path)
+            write(planner.but(source=rows, prune=prune, day=day.day), path, day)
         if each:
             each(day, path, done)
         written.append(path)

@@ -16,6 +16,7 @@ from rankdrift.core.errors import BadCounts, BadOption, MissingColumns, did_you_
 from rankdrift.core.naming import names_checked
 from rankdrift.core.words import many
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
+from rankdrift.harvesting.appearances import appearances_plan
 from rankdrift.harvesting.counting import counts_of
 from rankdrift.harvesting.plan import Sizes, harvest_plan
 from rankdrift.harvesting.result import META, row
@@ -54,6 +55,7 @@ def warehouse_sql(
     types: Mapping[str, str] | None = None,
     buckets: int = BUCKETS,
     max_shown: int = MAX_SHOWN,
+    appearances: bool = False,
     **options: Any,
 ) -> str:
     """The harvest of a table in a warehouse as SQL: one statement, or where that would be too much
@@ -75,6 +77,9 @@ def warehouse_sql(
         rest text.
     buckets, max_shown
         As for `harvest`.
+    appearances
+        Instead of counts, how often each doc was shown at each rank, by query and day, and clicked:
+        the result, exported, is what `judge` takes.
     options
         Columns and how to read them as for `read_log` (`query=`, `doc=`, … `where=`, `config=`),
         if there is no `log`.
@@ -123,6 +128,8 @@ def warehouse_sql(
         rules=rules,
         dialect=written_for,
     )
+    if appearances:
+        return appearances_plan(planner).as_query()
     meta = {
         "buckets": buckets,
         "max_rank": rules.max_rank,

@@ -1,6 +1,8 @@
 """The relevance of a query and a doc, from clicks at whatever ranks it was shown.
 
-statistics      Log, Propensities -> what is known of every pair, inside the engine
+statistics      what is known of every pair: clicks, exposure …
+reading         Log or appearances, Propensities -> statistics, inside the engine; summing has the
+                plan, exposures what a row adds
 shrinkage       clicks and exposure -> relevance with an interval (empirical Bayes)
 judging         both -> Judgments; prior_means has features and the level of the query
 judgments       the value; file keeps it

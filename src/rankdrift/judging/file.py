@@ -106,6 +106,21 @@ def load(path: str | os.PathLike[str]) -> Judgments:
             ) from error
 
 
+def holds_judgments(path: str | os.PathLike[str]) -> bool:
+    """Whether a Parquet file is marked as judgments; nothing more of it is read."""
+    import duckdb
+
+    from rankdrift.core.database import connect
+
+    name = DUCKDB.literal(glob.escape(os.path.abspath(path)))
+    with connect() as con:
+        try:
+            keys = con.sql(f"SELECT key FROM parquet_kv_metadata({name})").fetchall()
+        except duckdb.Error:
+            return False
+    return JUDGMENTS_KEY.encode() in {bytes(key) for (key,) in keys}
+
+
 def _read(con: Any, name: str) -> Judgments:
     meta = _stored(con.sql(f"SELECT key, value FROM parquet_kv_metadata({name})").fetchall())
     queries = ", ".join(map(DUCKDB.quote, query_names(meta["query_columns"])))

@@ -11,12 +11,15 @@ import numpy as np
 from rankdrift.core.errors import BadOption
 from rankdrift.core.naming import names_checked
 from rankdrift.core.types import Floats
+from rankdrift.harvesting.appearances import Appearances, holds_appearances, open_appearances
 from rankdrift.harvesting.taking import take_log
 from rankdrift.judging.judgments import Judgments
 from rankdrift.judging.prior_means import feature_sql, learnt_means, query_level, rank_level
-from rankdrift.judging.shrinkage import Evidence, Posterior, fit_spread, posterior
-from rankdrift.judging.statistics import MIN_EXPOSURE, Recency, Statistics, read_statistics
+from rankdrift.judging.reading import read_statistics
+from rankdrift.judging.shrinkage import Evidence, Posterior, fit_prior, posterior
+from rankdrift.judging.statistics import MIN_EXPOSURE, Recency, Statistics
 from rankdrift.log.engines.engine import Progress
+from rankdrift.log.log import Log
 from rankdrift.propensities.intervals import check_level, t_quantile
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.gains import as_propensities, fingerprint
@@ -48,8 +51,9 @@ def judge(
     Parameters
     ----------
     log
-        From `read_log`, or where a log is. A pair is a query and a doc: to have judgments by
-        country, make the country a part of the query.
+        From `read_log`, or where a log is, or the files that `appearances_by_day` made of one. A
+        pair is a query and a doc: to have judgments by country, make the country a part of the
+        query.
     propensities
         Those of `estimate`, or their file. Where they differ by segment, exposure does too.
     features
@@ -91,10 +95,22 @@ def judge(
     curve = as_propensities(propensities)
     if curve is None:
         raise BadOption("judge needs propensities: what a look at each rank is worth.")
-    read = take_log(log)
-    _refuse_segments(read.roles.segment, () if pool else tuple(curve.segment_columns))
+    read = take_appearances_or_log(log)
+    carried: dict[str, str] = {}
+    if isinstance(read, Log):
+        _refuse_segments(read.roles.segment, () if pool else tuple(curve.segment_columns))
+        carried = feature_sql(read, features) if features else {}
+        query_columns, made_of = tuple(read.roles.query), read.engine.fingerprint()
+        described = read.describe()
+    else:
+        if features:
+            raise BadOption(
+                "Appearances that were counted by day have no features. Judge the log itself, or "
+                "leave out --features."
+            )
+        query_columns, made_of = read.query_columns, read.engine.fingerprint()
+        described = dict(read.read)
     recency = Recency(last, half_life)
-    carried = feature_sql(read, features) if features else {}
     found = read_statistics(
         read,
         curve,
@@ -117,10 +133,9 @@ def judge(
         expected, variance = query_level(found, expected)
     if carried:
         expected = learnt_means(found, expected, seed)
-    mean = _logit(np.array([found.click_rate]))
     location = _logit(expected)
     listed = Evidence(found.clicks, found.exposure, found.squares, np.ones(len(found)))
-    prior = fit_spread(
+    prior = fit_prior(
         _with_rest(listed, found),
         np.concatenate([location, _logit(of_rest)]),
         np.concatenate([variance, np.zeros(len(of_rest))]),
@@ -130,21 +145,23 @@ def judge(
         keep = (found.clicks > 0) | (found.exposure >= min_exposure)
         found, listed = found.take(keep), listed.take(keep)
         location, variance = location[keep], variance[keep]
-    spread = np.sqrt(prior.spread**2 + variance)
-    known = posterior(listed, location + prior.shift, spread, level)
+    known = posterior(listed, location, prior, variance, level)
     return _judgments(
         found,
         known,
-        spread,
+        np.sqrt(prior.spread**2 + variance),
         level=level,
         prior={
-            "mean": float(1 / (1 + np.exp(-mean[0]))),
-            "relevance": _mean_of(float(mean[0]) + prior.shift, prior.spread),
+            "mean": found.click_rate,
+            "relevance": prior.relevance(float(_logit(np.array([found.click_rate]))[0])),
             "shift": prior.shift,
             "spread": prior.spread,
+            "weights": list(prior.weights),
+            "middles": list(prior.middles),
+            "spreads": list(prior.spreads),
         },
         propensities=fingerprint(curve),
-        query_columns=tuple(read.roles.query),
+        query_columns=query_columns,
         options={
             "features": list(carried),
             "by_query": by_query,
@@ -155,9 +172,24 @@ def judge(
             "seed": seed,
             "reference": curve.reference,
         },
-        source={"log": read.engine.fingerprint(), "read": read.describe()},
+        source={"log": made_of, "read": described},
         remarks=remarks,
     )
+
+
+def take_appearances_or_log(source: Any) -> Log | Appearances:
+    """What `judge` was given, opened.
+
+    Parameters
+    ----------
+    source
+        A log, appearances, or where either is.
+    """
+    if isinstance(source, Appearances):
+        return source
+    if not isinstance(source, Log) and holds_appearances(source):
+        return open_appearances(source)
+    return take_log(source)
 
 
 def _with_rest(listed: Evidence, found: Statistics) -> Evidence:
@@ -184,7 +216,8 @@ def _judgments(
     moved = own[:, None] * found.errors + (1 - own)[:, None] * found.pooled_error
     of_curve = np.sqrt((moved**2).sum(axis=1) + own**2 * found.other_error)
     reach = t_quantile(level, np.inf) * of_curve
-    low = known.mean * np.exp(-np.hypot(np.log(known.mean / known.low), reach))
+    with np.errstate(divide="ignore"):  # a lower end of 0 stays
+        low = known.mean * np.exp(-np.hypot(np.log(known.mean / known.low), reach))
     high = np.minimum(known.mean * np.exp(np.hypot(np.log(known.high / known.mean), reach)), 1.0)
     return Judgments(
         queries=found.queries,
@@ -213,13 +246,6 @@ def _judgments(
 def _logit(share: Floats) -> Floats:
     kept = np.clip(share, 1e-9, 1 - 1e-6)
     return np.asarray(np.log(kept / (1 - kept)))
-
-
-def _mean_of(location: float, spread: float) -> float:
-    """Of a relevance whose logit is normal."""
-    u: Floats = np.linspace(-8, 8, 801)
-    weight = np.exp(-0.5 * u**2)
-    return float((weight / (1 + np.exp(-location - spread * u))).sum() / weight.sum())
 
 
 def _refuse_segments(named: tuple[str, ...], of_curves: tuple[str, ...]) -> None:

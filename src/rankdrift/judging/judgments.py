@@ -60,7 +60,7 @@ class Judgments(Tabular):
     query, doc
         (N,): places in `queries` and `docs`; pairs are in their order.
     relevance, low, high
-        (N,): the mean of what is known, and the ends of its interval.
+        (N,): the mean of what is known, and the ends of the shortest interval that holds it.
     known
         (N,), 0 to 1: the share of what was open about the pair that its own clicks settled. At 0
         the relevance is that of the prior.
@@ -72,7 +72,7 @@ class Judgments(Tabular):
         (N,): mean and standard deviation of the logit of the relevance.
     prior
         `mean`, the clicks over the exposure of all pairs; `relevance`, that of a pair never shown;
-        `shift` and `spread` in logits.
+        `shift` and `spread` in logits, and the `weights`, `middles` and `spreads` of its parts.
     rest
         `pairs`, `appearances` and `exposure` of pairs too little seen to be listed.
     level
@@ -108,7 +108,7 @@ class Judgments(Tabular):
     days: Ints
     logit: Floats
     logit_sd: Floats
-    prior: Mapping[str, float]
+    prior: Mapping[str, Any]
     rest: Mapping[str, float]
     level: float
     features: Floats
@@ -263,7 +263,8 @@ class Judgments(Tabular):
             (
                 *(shown[name][i] for name in heads[:-3]),
                 figure(shown["relevance"][i]),
-                f"{figure(shown['low'][i])} to {figure(shown['high'][i])}",
+                f"{figure(shown['low'][i]) if shown['low'][i] else '0'} to "
+                f"{figure(shown['high'][i])}",
                 f"{shown['clicks'][i]:,.0f} of {shown['appearances'][i]:,.0f}",
             )
             for i in range(len(most))

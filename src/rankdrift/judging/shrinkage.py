@@ -1,14 +1,16 @@
-"""Clicks and exposure -> relevance: empirical Bayes with a logit-normal prior.
+"""Clicks and exposure -> relevance: empirical Bayes with a mixture of logit-normals as its prior.
 
 Of a pair with c clicks, exposure E = Σ p and squares E₂ = Σ p², q = E₂ / E is the propensity of its
 typical row and n = E² / E₂ how many such rows there were:
 
-    log L(z) = c log z + max(n - c, 0) log(1 - q z),    logit z ~ N(location, spread²)
+    log L(z) = c log z + max(n - c, 0) log(1 - q z),    logit z - location ~ Σ_k w_k N(m_k, s_k²)
 
 Location is that of the pair's prior mean; where that is not known for sure, its variance is added
-to spread². One shift of all locations, and the spread, are those under which the clicks of all
-pairs are likeliest. Everything is integrated on a grid of each pair's own, narrowed to where its
-posterior is.
+to every s_k². Weights, middles and spreads are those under which the clicks of all pairs are
+likeliest, with as many parts as pay for themselves. The posterior is summed up on a grid of each
+pair's own, narrowed to where it is. Of all intervals with the share that is asked for the shortest
+is taken: how close to nothing a relevance is cannot be told by clicks, so that the lower end is 0
+where nothing speaks against it, instead of a quantile of a guess.
 """
 
 from __future__ import annotations
@@ -28,10 +30,12 @@ _DEPTH = 18.0  # further below the top than this, log densities add nothing
 _REACH = 9.0  # spreads on either side of the prior's middle, to begin with
 _AT_ONCE = 4096  # pairs, so that grids stay in the processor's cache
 _TO_FIT = 20_000  # pairs that the prior is fitted to, drawn at random where there are more
-_LEAST_SPREAD, _MOST_SPREAD = 0.05, 6.0
+MOST_PARTS = 3  # of the prior
+_STEP = 0.125  # of the grid on which the prior is fitted, in logits
+_AWAY: Floats = np.arange(-12.0, 8.0 + _STEP, _STEP)  # that grid: from a pair's location
+_LEAST_SPREAD, _MOST_SPREAD = _STEP, 6.0
 _FIRST_SPREAD = 1.5
-_ROUNDS = 8  # of the fit, each on grids made for the spread of the one before
-_SETTLED = 0.01  # of the log of the spread, and of the shift by spreads
+_TAILS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # of what is left out: below the end
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +67,42 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Spread:
-    """The prior, as fitted: `shift` of all locations, and `spread`, in logits."""
+class Prior:
+    """How logits of relevances spread around their locations: parts, each with its weight, its
+    middle and its spread."""
 
-    shift: float
-    spread: float
+    weights: tuple[float, ...]
+    middles: tuple[float, ...]
+    spreads: tuple[float, ...]
+
+    @property
+    def shift(self) -> float:
+        """The mean, away from the location."""
+        return float(np.dot(self.weights, self.middles))
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation."""
+        squares = np.square(self.middles) + np.square(self.spreads)
+        return float(np.sqrt(np.dot(self.weights, squares) - self.shift**2))
+
+    def log_density(self, away: Floats, variance: Floats) -> Floats:
+        """At so many logits away (N, M) from locations that have a variance (N,) themselves."""
+        found: Floats | None = None
+        for weight, middle, spread in zip(self.weights, self.middles, self.spreads, strict=True):
+            squared = (spread**2 + variance)[:, None]
+            part = np.log(weight) - 0.5 * ((away - middle) ** 2 / squared + np.log(squared))
+            found = part if found is None else np.logaddexp(found, part)
+        if found is None:
+            raise ValueError("a prior has at least one part")
+        return found
+
+    def relevance(self, location: float) -> float:
+        """The mean of a relevance with this location."""
+        u: Floats = np.linspace(-8, 8, 801)
+        share = np.exp(-0.5 * u**2) / np.exp(-0.5 * u**2).sum()
+        t = location + np.array(self.middles)[:, None] + np.array(self.spreads)[:, None] * u
+        return float(np.dot(self.weights, (share / (1 + np.exp(-t))).sum(axis=1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +117,14 @@ class Posterior:
     logit_sd: Floats
 
 
-def fit_spread(
+# -- the prior -------------------------------------------------------------------------------------
+
+
+def fit_prior(
     evidence: Evidence, location: Floats, variance: Floats | float = 0.0, seed: int = 0
-) -> Spread:
-    """The shift and the spread under which the clicks of all pairs are likeliest.
+) -> Prior:
+    """The mixture under which the clicks of all pairs are likeliest; another part is taken where it
+    makes them likelier by more than its three numbers cost (BIC).
 
     Parameters
     ----------
@@ -94,67 +133,115 @@ def fit_spread(
     location
         (N,): the logit of each pair's prior mean.
     variance
-        (N,): of the location, which adds to that of the spread.
+        (N,): of the location, which adds to that of the parts.
     seed
         Of the draw.
     """
-    from scipy.optimize import minimize
-
     rows, pairs = _draw(evidence, seed)
-    e, mu = evidence.take(rows), location[rows]
     unsure = np.broadcast_to(np.asarray(variance, float), location.shape)[rows]
-    found = np.array([0.0, np.log(_FIRST_SPREAD)])
-    bounds = [(-20.0, 20.0), (np.log(_LEAST_SPREAD), np.log(_MOST_SPREAD))]
-    for _ in range(_ROUNDS):
-        # Wider than the last spread, so that a wider one is seen as well.
-        wide = 2 * np.sqrt(np.exp(2 * found[1]) + unsure)
-        grids = [_grid(*part) for part in _parts(e, mu + found[0], wide)]
-        t = np.concatenate([grid[0] for grid in grids])
-        fit = np.concatenate([grid[1] for grid in grids]) + np.log(t[:, 1] - t[:, 0])[:, None]
-        t -= mu[:, None]
-        before = found
-        found = minimize(_misfit, before, (t, fit, pairs, unsure), jac=True, bounds=bounds).x
-        change = np.abs(found - before) / (np.exp(found[1]), 1.0)
-        if change.max() < _SETTLED:
+    likely = _likelihoods(evidence.take(rows), location[rows], unsure)
+    price = 1.5 * np.log(pairs.sum())
+    best, fit = _mixture(likely, pairs, Prior((1.0,), (0.0,), (_FIRST_SPREAD,)))
+    for parts in range(2, MOST_PARTS + 1):
+        places = np.linspace(-1.0, 1.0, parts) * best.spread + best.shift
+        start = Prior((1 / parts,) * parts, tuple(places.tolist()), (0.6 * best.spread,) * parts)
+        more, better = _mixture(likely, pairs, start)
+        if better < fit + price:
             break
-    return Spread(float(found[0]), float(np.exp(found[1])))
+        best, fit = more, better
+    return best
 
 
 def _draw(evidence: Evidence, seed: int) -> tuple[Indices, Floats]:
-    """Rows to fit to, and how many pairs each of them stands for. Rows that stand for many are all
-    taken: they are few."""
+    """Rows to fit to, and how many of the pairs drawn each of them stands for. Rows that stand for
+    many are all taken: they are few."""
     many = np.flatnonzero(evidence.pairs > 1)
     one = np.flatnonzero(evidence.pairs == 1)
-    if len(one) <= _TO_FIT:
-        rows = np.concatenate([one, many])
-        return rows, evidence.pairs[rows]
-    drawn = np.sort(np.random.default_rng(seed).choice(one, _TO_FIT, replace=False))
-    weight = np.full(len(drawn), len(one) / len(drawn))
-    return np.concatenate([drawn, many]), np.concatenate([weight, evidence.pairs[many]])
-
-
-def _misfit(
-    at: Floats, t: Floats, fit: Floats, pairs: Floats, unsure: Floats
-) -> tuple[float, Floats]:
-    """Minus the log-likelihood of (shift, log spread) by pair, and its slope."""
-    own = np.exp(2 * at[1])
-    spread = np.sqrt(own + unsure)
-    away = (t - at[0]) / spread[:, None]
-    log = fit - 0.5 * away**2
-    top = log.max(axis=1, keepdims=True)
-    weight = np.exp(log - top)
-    total = weight.sum(axis=1)
-    weight /= total[:, None]
-    likelihood = top[:, 0] + np.log(total) - np.log(spread)
-    first, second = (weight * away).sum(axis=1), (weight * away**2).sum(axis=1)
-    slope = np.array(
-        [(pairs * first / spread).sum(), (pairs * (second - 1) * own / spread**2).sum()]
+    part = 1.0
+    if len(one) > _TO_FIT:
+        part = _TO_FIT / len(one)
+        one = np.sort(np.random.default_rng(seed).choice(one, _TO_FIT, replace=False))
+    return np.concatenate([one, many]), np.concatenate(
+        [np.ones(len(one)), part * evidence.pairs[many]]
     )
-    return -float((pairs * likelihood).sum()) / pairs.sum(), -slope / pairs.sum()
+
+
+def _likelihoods(e: Evidence, location: Floats, variance: Floats) -> Floats:
+    """(N, places of _AWAY): of each pair, its largest being 1.
+
+    One that is narrower than the grid is made as wide as a step: of a relevance known so well the
+    prior needs no more. Where the location is unsure, the likelihood is blurred by as much.
+    """
+    log = _log_likelihood(
+        location[:, None] + _AWAY, e.clicks[:, None], e.misses[:, None], e.propensity[:, None]
+    )
+    log -= log.max(axis=1, keepdims=True)
+    log *= np.minimum(1.0, 1 / (_STEP**2 * np.maximum(e.clicks, 1.0)))[:, None]
+    likely = np.exp(log)
+    # Half an octave of variances at a time.
+    octave = np.where(variance > _STEP**2, np.round(2 * np.log2(np.maximum(variance, 1e-9))), -99)
+    for level in np.unique(octave[octave > -99]):
+        kernel = np.exp(-0.5 * (_AWAY[:, None] - _AWAY) ** 2 / 2 ** (level / 2))
+        here = octave == level
+        likely[here] = likely[here] @ (kernel / kernel.sum(axis=0))
+    return np.asarray(likely)
+
+
+def _mixture(likely: Floats, pairs: Floats, start: Prior) -> tuple[Prior, float]:
+    """The likeliest mixture with as many parts as the one to start from, and its log-likelihood."""
+    from scipy.optimize import minimize
+
+    parts = len(start.weights)
+    total = float(pairs.sum())
+    usual = start.spread**2
+
+    def misfit(at: Floats) -> tuple[float, Floats]:
+        weight, middle, spread = _numbers(at)
+        u = (_AWAY - middle[:, None]) / spread[:, None]
+        density = np.exp(-0.5 * u**2)
+        density /= density.sum(axis=1, keepdims=True)
+        prior = weight @ density
+        of_pairs = np.maximum(likely @ prior, 1e-300)
+        pull = (pairs / of_pairs) @ likely / total  # of each place, on the log-likelihood
+        mine = weight[:, None] * density * pull
+        sums = mine.sum(axis=1)
+
+        def about(values: Floats) -> Floats:  # the slope: what is pulled against what is there
+            return np.asarray((mine * values).sum(axis=1) - sums * (density * values).sum(axis=1))
+
+        # Each part has one pair more, as far away as pairs are on average: few pairs that happen
+        # to be alike do not make a part so narrow that intervals miss the next.
+        doubt = (np.log(spread) + usual / (2 * spread**2)).sum()
+        wider = (usual / spread**2 - 1) / total
+        slope = np.concatenate([sums - weight, about(u) / spread, about(u**2) + wider])
+        return (doubt - float((pairs * np.log(of_pairs)).sum())) / total, -slope
+
+    first = np.concatenate([np.log(start.weights), start.middles, np.log(start.spreads)])
+    bounds = [(-7.0, 7.0)] * parts + [(float(_AWAY[0]), float(_AWAY[-1]))] * parts
+    bounds += [(float(np.log(_LEAST_SPREAD)), float(np.log(_MOST_SPREAD)))] * parts
+    found = minimize(misfit, first, jac=True, bounds=bounds)
+    weight, middle, spread = _numbers(found.x)
+    doubt = float((np.log(spread) + usual / (2 * spread**2)).sum())
+    numbers = (tuple(values.tolist()) for values in (weight, middle, spread))
+    return Prior(*numbers), doubt - float(found.fun) * total
+
+
+def _numbers(at: Floats) -> tuple[Floats, Floats, Floats]:
+    """Weights, middles and spreads."""
+    weight, middle, spread = at.reshape(3, -1)
+    share = np.exp(weight - weight.max())
+    return share / share.sum(), middle, np.exp(spread)
+
+
+# -- the posterior ---------------------------------------------------------------------------------
 
 
 def posterior(
-    evidence: Evidence, location: Floats, spread: Floats | float, level: float = 0.95
+    evidence: Evidence,
+    location: Floats,
+    prior: Prior,
+    variance: Floats | float = 0.0,
+    level: float = 0.95,
 ) -> Posterior:
     """The relevance of each pair.
 
@@ -163,61 +250,84 @@ def posterior(
     evidence
         Of N pairs.
     location
-        (N,): the middle of each pair's prior, in logits, the shift included.
-    spread
-        (N,), or of all pairs alike: of the prior.
+        (N,): the logit of each pair's prior mean.
+    prior
+        From `fit_prior`.
+    variance
+        (N,), or of all pairs alike: of the location.
     level
         Of the intervals.
     """
     check_level(level)
-    every = np.broadcast_to(np.asarray(spread, float), location.shape)
-    found = [_summary(*part, level) for part in _parts(evidence, location, every)]
+    every = np.broadcast_to(np.asarray(variance, float), location.shape)
+    found = [_summary(*part, prior, level) for part in _parts(evidence, location, every)]
     columns = np.concatenate(found, axis=1) if found else np.zeros((5, 0))
     return Posterior(*columns)
 
 
-def _summary(e: Evidence, mu: Floats, spread: Floats, level: float) -> Floats:
+def _summary(e: Evidence, mu: Floats, variance: Floats, prior: Prior, level: float) -> Floats:
     """(5, N): mean, low, high, and mean and deviation of the logit."""
-    t, fit = _grid(e, mu, spread)
-    log = fit - 0.5 * ((t - mu[:, None]) / spread[:, None]) ** 2
+    t, log = _grid(e, mu, variance, prior)
     weight = np.exp(log - log.max(axis=1, keepdims=True))
     weight /= weight.sum(axis=1, keepdims=True)
     mean = (weight / (1 + np.exp(-t))).sum(axis=1)
     middle = (weight * t).sum(axis=1)
     deviation = np.sqrt((weight * (t - middle[:, None]) ** 2).sum(axis=1))
+    low, high = _shortest(t, weight, level)
+    return np.stack([mean, np.minimum(low, mean), np.maximum(high, mean), middle, deviation])
+
+
+def _shortest(t: Floats, weight: Floats, level: float) -> tuple[Floats, Floats]:
+    """Of some intervals of relevances that all hold `level`, the shortest."""
     below = np.cumsum(weight, axis=1) - weight / 2
-    ends = [_quantile(t, below, share) for share in ((1 - level) / 2, (1 + level) / 2)]
-    return np.stack([mean, *(1 / (1 + np.exp(-end)) for end in ends), middle, deviation])
+    low, high = np.zeros(len(t)), np.ones(len(t))
+    for tail in _TAILS:
+        under = tail * (1 - level)
+        start = _quantile(t, below, under) if tail > 0 else np.zeros(len(t))
+        end = _quantile(t, below, under + level) if tail < 1 else np.ones(len(t))
+        shorter = end - start < 0.999 * (high - low)
+        low, high = np.where(shorter, start, low), np.where(shorter, end, high)
+    return low, high
 
 
 def _quantile(t: Floats, below: Floats, share: float) -> Floats:
+    """(N,): the relevance that has so large a share below."""
     rows = np.arange(len(t))
-    after = np.clip((below < share).sum(axis=1), 1, t.shape[1] - 1)
+    # All rows at once: each is moved above the one before.
+    ordered = (np.clip(below, 0.0, 1.0) + 2 * rows[:, None]).ravel()
+    after = np.searchsorted(ordered, share + 2 * rows) - rows * t.shape[1]
+    after = np.clip(after, 1, t.shape[1] - 1)
     left, right = below[rows, after - 1], below[rows, after]
     part = np.clip((share - left) / np.maximum(right - left, 1e-300), 0.0, 1.0)
-    return np.asarray(t[rows, after - 1] + part * (t[rows, after] - t[rows, after - 1]))
+    return np.asarray(
+        1 / (1 + np.exp(-(t[rows, after - 1] + part * (t[rows, after] - t[rows, after - 1]))))
+    )
 
 
-def _grid(e: Evidence, mu: Floats, spread: Floats) -> tuple[Floats, Floats]:
-    """(N, POINTS) logits where the posterior is, and their log-likelihood."""
+def _grid(e: Evidence, mu: Floats, variance: Floats, prior: Prior) -> tuple[Floats, Floats]:
+    """(N, POINTS) logits where the posterior is, and its log density there."""
     rate = np.clip(e.clicks / e.exposure, 1e-9, 1 - 1e-6)
     peak = np.log(rate / (1 - rate))
     seen = e.clicks > 0
-    low = mu - _REACH * spread
-    high = mu + _REACH * spread
+    reach = _REACH * np.sqrt(np.square(prior.spreads)[:, None] + variance)
+    middles = mu + np.array(prior.middles)[:, None]
+    low, high = (middles - reach).min(axis=0), (middles + reach).max(axis=0)
     low = np.where(seen, np.minimum(low, peak - 3), low)
     high = np.where(seen, np.maximum(high, peak + 3), high)
     clicks, misses, q = e.clicks[:, None], e.misses[:, None], e.propensity[:, None]
+
+    def density(t: Floats) -> Floats:
+        own = _log_likelihood(t, clicks, misses, q)
+        return np.asarray(own + prior.log_density(t - mu[:, None], variance))
+
     for _ in range(_NARROWINGS):
         step = (high - low) / (_COARSE - 1)
-        t = low[:, None] + step[:, None] * np.arange(_COARSE)
-        away = (t - mu[:, None]) / spread[:, None]
-        log = _log_likelihood(t, clicks, misses, q) - 0.5 * away**2
+        log = density(low[:, None] + step[:, None] * np.arange(_COARSE))
         inside = log > log.max(axis=1, keepdims=True) - _DEPTH
         first, last = inside.argmax(axis=1), _COARSE - 1 - inside[:, ::-1].argmax(axis=1)
         low, high = low + (first - 1) * step, low + (last + 1) * step
     t = low[:, None] + ((high - low) / (POINTS - 1))[:, None] * np.arange(POINTS)
-    return t, _log_likelihood(t, clicks, misses, q)
+    return t, density(t)
 
 
 def _log_likelihood(t: Floats, clicks: Floats, misses: Floats, q: Floats) -> Floats:
@@ -227,8 +337,8 @@ def _log_likelihood(t: Floats, clicks: Floats, misses: Floats, q: Floats) -> Flo
 
 
 def _parts(
-    e: Evidence, location: Floats, spread: Floats
+    e: Evidence, location: Floats, variance: Floats
 ) -> Iterator[tuple[Evidence, Floats, Floats]]:
     for start in range(0, len(e), _AT_ONCE):
         rows = slice(start, start + _AT_ONCE)
-        yield e.take(rows), location[rows], spread[rows]
+        yield e.take(rows), location[rows], variance[rows]

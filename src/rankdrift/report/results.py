@@ -15,6 +15,8 @@ from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
 from rankdrift.core.plain import entries, entry, items, maybe, number, text, whole
 from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import Counts, merge
+from rankdrift.judging.file import holds_judgments
+from rankdrift.judging.judgments import Judgments
 from rankdrift.propensities.file import NoPropensities
 from rankdrift.propensities.periods import Period, Steadiness
 from rankdrift.propensities.propensities import Propensities
@@ -40,6 +42,7 @@ class Results:
     methods: tuple[Plain, ...] = ()
     rankers: tuple[Plain, ...] = ()
     diagnosis: Plain | None = None
+    judgments: Judgments | None = None
     truth: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
     given: tuple[tuple[str, ResultKind], ...] = ()
     parts: tuple[Counts, ...] = ()
@@ -78,9 +81,10 @@ def gather(results: Any) -> Results:
     def of(kind: ResultKind) -> list[Any]:
         return [result for _, its, result in found if its == kind]
 
-    for kind in (ResultKind.DIAGNOSIS, ResultKind.TRUTH):
+    for kind in (ResultKind.DIAGNOSIS, ResultKind.TRUTH, ResultKind.JUDGMENTS):
         if len(of(kind)) > 1:
-            raise BadOption(f"There are {len(of(kind))} results that are a {kind}. Give one.")
+            a = "" if kind is ResultKind.JUDGMENTS else "a "
+            raise BadOption(f"There are {len(of(kind))} results that are {a}{kind}. Give one.")
     counted = of(ResultKind.COUNTS)
     return Results(
         counts=merge(counted) if counted else None,
@@ -91,6 +95,7 @@ def gather(results: Any) -> Results:
         methods=tuple(of(ResultKind.METHODS)),
         rankers=tuple(of(ResultKind.RANKERS)),
         diagnosis=next(iter(of(ResultKind.DIAGNOSIS)), None),
+        judgments=next(iter(of(ResultKind.JUDGMENTS)), None),
         truth=next(iter(of(ResultKind.TRUTH)), {}),
         given=tuple((name, kind) for name, kind, _ in found),
     )
@@ -129,6 +134,8 @@ def _read(path: Path, name: str | None) -> tuple[str, ResultKind, Any]:
     if ending == ".csv":
         return known, ResultKind.PROPENSITIES, Propensities.load(path)
     if ending == ".parquet":
+        if holds_judgments(path):
+            return known, ResultKind.JUDGMENTS, Judgments.load(path)
         try:
             return known, ResultKind.COUNTS, Counts.load(path)
         except BadCounts as error:
@@ -161,11 +168,13 @@ def _curve(path: Path, no_counts: BadCounts) -> Propensities:
 
 
 def _recognise(result: Any, where: str) -> tuple[ResultKind, Any]:
-    """(kind, result), the result as plain values unless it is counts or a curve."""
+    """(kind, result), the result as plain values unless it is counts, a curve or judgments."""
     if isinstance(result, Counts):
         return ResultKind.COUNTS, result
     if isinstance(result, Propensities):
         return ResultKind.PROPENSITIES, result
+    if isinstance(result, Judgments):
+        return ResultKind.JUDGMENTS, result
     to_dict = getattr(result, "to_dict", None)
     plain = to_dict() if callable(to_dict) and not isinstance(result, Mapping) else result
     kind = kind_of_json(plain)
@@ -184,8 +193,9 @@ def _recognise(result: Any, where: str) -> tuple[ResultKind, Any]:
     if kind is ResultKind.PRINTED_ESTIMATE:
         hint = f" This is {kind}: give the file that its -o writes."
     raise BadOption(
-        f"{where} is no result to report on. There are counts (.parquet), propensities (.json, "
-        ".csv, .parquet), and the JSON of compare, evaluate, diagnose and simulate." + hint
+        f"{where} is no result to report on. There are counts and judgments (.parquet), "
+        "propensities (.json, .csv, .parquet), and the JSON of compare, evaluate, diagnose and "
+        "simulate." + hint
     )
 
 

@@ -13,12 +13,14 @@ from rankdrift.core.files import write_text
 from rankdrift.core.notebook import brief
 from rankdrift.core.verdicts import Verdict
 from rankdrift.core.version import __version__
-from rankdrift.core.words import figure, printable
+from rankdrift.core.words import figure, printable, share
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.checks.segments import segment_difference_words
+from rankdrift.judging.judgments import Judgments
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.summary import WIDEST, gap_words
 from rankdrift.report.diagnosis import HEADLINES, UNSEEN, Sorted, sort_checks
+from rankdrift.report.judged_docs import judged_cells, judged_docs
 from rankdrift.report.page.blocks import funnel_lines, listed, made_now
 from rankdrift.report.page.comparison_tables import (
     distance_rows,
@@ -37,6 +39,7 @@ from rankdrift.report.page.snippets import snippets
 from rankdrift.report.page.support import clicks_to_weigh, support_picture
 from rankdrift.report.results import Findings, Plain, Results
 
+JUDGED_QUERIES = 5  # shown, those with the most clicks
 AXES = {"linear": (False, False), "log": (True, False), "loglog": (True, True)}
 FIRST_AXES = "log"
 
@@ -107,6 +110,7 @@ def render_report(found: Findings, *, title: str | None = None, queries: bool = 
         support=support_picture(main, counts) if main else None,
         methods=[_methods(comparison, given, queries) for comparison in given.methods],
         rankers=[ranker_tables(comparison) for comparison in given.rankers],
+        judged=_judged(given.judgments, queries) if given.judgments else None,
         snippets=snippets(main, _file(given), queries=queries) if main else [],
         worth=_worth(main, counts) if main else [],
         provenance=_provenance(given, found.curves, queries),
@@ -142,6 +146,26 @@ def _methods(comparison: Plain, given: Results, queries: bool) -> dict[str, Any]
         "meanings": meanings(comparison),
         # The reason is an error met while reading the log, which may quote it.
         "left_out": left_out if queries else dict.fromkeys(left_out, ""),
+    }
+
+
+def _judged(j: Judgments, queries: bool) -> dict[str, Any]:
+    """What was judged, and the best and worst docs of some queries, unless they are private."""
+    shown = [
+        (query, [(j.docs[j.doc[row]], judged_cells(j, row)) for row in rows.tolist()])
+        for query, rows in (judged_docs(j, JUDGED_QUERIES) if queries else ())
+    ]
+    return {
+        "tiles": [
+            ("pairs judged", f"{len(j):,}"),
+            ("queries", f"{len(j.queries):,}"),
+            ("settled by half or more", share(int((j.known >= 0.5).sum()), len(j))),
+            ("pairs hardly looked at", f"{j.rest['pairs']:,.0f}"),
+        ],
+        "level": f"{100 * j.level:g}%",
+        "reference": j.options.get("reference", 1),
+        "queries": shown,
+        "remarks": list(j.remarks),
     }
 
 
@@ -230,6 +254,10 @@ def _provenance(
         if not results.counts:
             more |= curve.provenance.get("counts", {}).get("options", {})
         sections.append((f"Propensities: {printable(name)}", rows({**about, **more})))
+    if results.judgments:
+        j = results.judgments
+        about = {"rankdrift": j.version, "propensities": j.propensities, **j.options}
+        sections.append(("Judgments", rows({**about, **j.source.get("read", {})})))
     for r in results.rankers:
         data = {k: v for k, v in r.get("data", {}).items() if not isinstance(v, Mapping)}
         about = {

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from rich.console import Group, RenderableType
 
 from rankdrift.core.words import figure, many, share
 from rankdrift.judging.checking import Agreement
 from rankdrift.judging.grades import Grades, grade_words
 from rankdrift.judging.judgments import Judgments
+from rankdrift.report.judged_docs import between, judged_cells, judged_docs
 from rankdrift.report.terminal.tables import empty_table, facts_table, heading, indent, line
 
 QUERIES = 3  # shown, those with the most clicks
-BEST, WORST = 3, 2  # docs of each
 WIDEST = 20  # characters of a query or a doc
 
 
@@ -55,7 +54,7 @@ def judgments_report(
     if agreement:
         blocks += [heading("Beside human labels"), _agreement(agreement, names)]
     if look and names:
-        blocks += [heading("Worth a human look, the largest expected gain first"), _look(look)]
+        blocks += [heading("Worth a human look, by the clicks that knowing it may gain"), _look(look)]
     return Group(*blocks)
 
 
@@ -65,20 +64,10 @@ def _exposure(j: Judgments) -> str:
 
 def _docs(j: Judgments) -> RenderableType:
     table = empty_table(["query, doc"], ["relevance", "interval", "clicks", "shown", "settled"])
-    clicks = np.bincount(j.query, j.clicks, minlength=len(j.queries))
-    order, starts, texts = j.best_first, j.starts, j.texts
-    for q in np.argsort(-clicks, kind="stable")[:QUERIES]:
-        rows = order[starts[q] : starts[q + 1]]
-        table.add_row(line(_short(texts[q])))
-        for row in [*rows[:BEST], *rows[max(BEST, len(rows) - WORST) :]]:
-            table.add_row(
-                line(f"  {_short(j.docs[j.doc[row]])}"),
-                figure(float(j.relevance[row])),
-                _between(j.low[row], j.high[row]),
-                f"{j.clicks[row]:,.0f}",
-                f"{j.appearances[row]:,.0f}",
-                f"{j.known[row]:.0%}",
-            )
+    for query, rows in judged_docs(j, QUERIES):
+        table.add_row(line(_short(query)))
+        for row in rows.tolist():
+            table.add_row(line(f"  {_short(j.docs[j.doc[row]])}"), *judged_cells(j, row))
     return indent(table)
 
 
@@ -86,10 +75,6 @@ def _short(text: str) -> str:
     """Beginning and end of what is too long: queries of several columns differ at the end."""
     half = WIDEST // 2
     return text if len(text) <= WIDEST else f"{text[: half - 1]}…{text[-half:]}"
-
-
-def _between(low: float, high: float) -> str:
-    return f"{figure(float(low))} to {figure(float(high))}"
 
 
 def _grades(grades: Grades) -> RenderableType:
@@ -121,6 +106,6 @@ def _agreement(agreement: Agreement, names: bool) -> RenderableType:
 def _look(look: Mapping[str, Sequence[Any]]) -> RenderableType:
     table = empty_table(["query", "doc"], ["relevance", "interval", "gain"])
     for query, doc, relevance, low, high, gain in zip(*look.values(), strict=True):
-        numbers = (figure(relevance), _between(low, high), f"{gain:,.1f}")
+        numbers = (figure(relevance), between(low, high), f"{gain:,.1f}")
         table.add_row(line(_short(query)), line(_short(doc)), *numbers)
     return indent(table)
