@@ -160,7 +160,7 @@ def test_xgboost_and_segments_choose_too(monkeypatch):
 
 def test_a_part_is_of_whole_queries(monkeypatch, rows):
     monkeypatch.setattr(choosing, "MOST_ROWS", len(rows) // 2)
-    part = choosing._part(rows, 1)
+    part = rows.take(choosing._part(rows, 1))
     assert 0.45 * len(rows) < len(part) <= len(rows) // 2
     sizes = {m: dict(zip(m.query_keys.tolist(), np.bincount(m.query), strict=True))
              for m in (rows, part)}  # fmt: skip

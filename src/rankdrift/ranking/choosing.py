@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rankdrift.core.types import Floats, Ints
+from rankdrift.core.types import Bools, Floats, Ints
 from rankdrift.ranking.backends import Backend, EachTree, Settings
 from rankdrift.ranking.gains import Weighting, ideal_dcg
 from rankdrift.ranking.matrix import Matrix
@@ -175,7 +175,10 @@ def choose(
             f"{matrix.n_queries:,} queries with {matrix.n_clicks:,} clicks are too few to choose "
             f"by ({FEWEST_QUERIES:,} and {FEWEST_CLICKS:,} would do), and small trees are safe",
         )
-    part = _part(matrix, settings.seed)
+    some = _part(matrix, settings.seed)
+    part, weighting = (
+        (matrix, weighting) if some is None else (matrix.take(some), weighting.take(some))
+    )
     trees = min(TREES, settings.trees)
     cost = len(wanted) * (FOLDS - 1) * trees / settings.trees * len(part) / len(matrix)
     say(
@@ -185,7 +188,7 @@ def choose(
     )
     few = replace(settings, trees=trees, early_stopping=None)
     # Whatever is learnt with, the judge has no clip: it would favour rankers that have it too.
-    gain = replace(weighting, clip=None).weigh(part)[1].gain
+    gain = replace(weighting, clip=None).by_clicks(part).gain
     fold = np.random.default_rng(settings.seed).permutation(part.n_queries) % FOLDS
     found = np.stack(
         [
@@ -220,15 +223,15 @@ def _best(wanted: Sequence[Capacity], found: Floats, ideal: float, *, weighted: 
     )
 
 
-def _part(matrix: Matrix, seed: int) -> Matrix:
-    """As many whole queries as have MOST_ROWS rows, by lot."""
+def _part(matrix: Matrix, seed: int) -> Bools | None:
+    """The rows of as many whole queries as have MOST_ROWS, by lot; None: all."""
     if len(matrix) <= MOST_ROWS:
-        return matrix
+        return None
     order = np.random.default_rng(seed).permutation(matrix.n_queries)
     rows = np.bincount(matrix.query, minlength=matrix.n_queries)[order]
     kept = np.zeros(matrix.n_queries, bool)
     kept[order[np.cumsum(rows) <= MOST_ROWS]] = True
-    return matrix.take(kept[matrix.query])
+    return kept[matrix.query]
 
 
 def _held_out_dcg(
@@ -243,11 +246,11 @@ def _held_out_dcg(
 ) -> Floats:
     """(Q,): the DCG of each query's clicks in the order of trees that did not see the query."""
     own = replace(settings, leaves=capacity.leaves, min_rows=capacity.min_rows, norm=capacity.norm)
-    weighed = replace(weighting, clip=capacity.clip)
+    lists = replace(weighting, clip=capacity.clip).weigh(matrix)[0]
     score = np.empty(len(matrix))
     for out in range(FOLDS):
         apart = fold == out
-        grown = backend.grow(weighed.weigh(matrix.take(~apart))[0], None, own, each)
+        grown = backend.grow(lists.take(~apart).together(), None, own, each)
         score[apart] = backend.predict(
             backend.open(grown.text), matrix.x[apart], matrix.features, grown.trees
         )
