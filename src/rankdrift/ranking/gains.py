@@ -310,10 +310,14 @@ class OtherCurves:
     deviations: tuple[Floats, ...]
     clip: float | None
 
+    def draw_log_p(self, samples: int, rng: np.random.Generator) -> Floats:
+        """(K, B): the log of so many curves, drawn from the errors of the estimate."""
+        moved = [d @ rng.normal(size=(d.shape[1], samples)) for d in self.deviations]
+        return np.asarray(self.log_p[:, None] + np.concatenate(moved))
+
     def draw(self, samples: int, rng: np.random.Generator) -> Floats:
         """(K, B): the weights of so many curves, drawn from the errors of the estimate."""
-        moved = [d @ rng.normal(size=(d.shape[1], samples)) for d in self.deviations]
-        weight = np.exp(-(self.log_p[:, None] + np.concatenate(moved)))
+        weight = np.exp(-self.draw_log_p(samples, rng))
         return weight if self.clip is None else np.minimum(weight, self.clip)
 
 
@@ -334,8 +338,34 @@ def other_curves(
     propensities, clip, beyond, pool
         As of `weigh`.
     """
+    return _others(matrix, propensities, np.flatnonzero(matrix.click), clip, beyond, pool)
+
+
+def curves_of_rows(
+    matrix: Matrix, propensities: Propensities, *, pool: bool = False
+) -> OtherCurves | None:
+    """As `other_curves`, of every row, clicked or not; ranks without propensity take the nearest.
+
+    Parameters
+    ----------
+    matrix
+        The rows.
+    propensities, pool
+        As of `weigh`.
+    """
+    return _others(matrix, propensities, np.arange(len(matrix)), None, "clip", pool)
+
+
+def _others(
+    matrix: Matrix,
+    propensities: Propensities,
+    wanted: Indices,
+    clip: float | None,
+    beyond: Beyond,
+    pool: bool,
+) -> OtherCurves | None:
     rows, places, curves, before = [], [], [], 0
-    for of_curve, curve in _curves(matrix, propensities, pool, np.flatnonzero(matrix.click)):
+    for of_curve, curve in _curves(matrix, propensities, pool, wanted):
         rows.append(of_curve)
         places.append(_places(curve, matrix.rank[of_curve], beyond, "clicks")[0] + before)
         curves.append(curve)
