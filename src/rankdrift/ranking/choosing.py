@@ -49,20 +49,21 @@ class Capacity:
 
 PAPER = Capacity(31, 20, norm=False, clip=None)
 """The paper's trees: what `fixed` gives."""
-SMALL = Capacity(8, 1000, norm=True, clip=None)
+SMALL = Capacity(8, 1000, norm=True, clip=3.0)
 """What few queries get, unasked."""
 GRID = (
     SMALL,
     Capacity(8, 1000, norm=True, clip=10.0),
-    Capacity(8, 1000, norm=True, clip=3.0),
+    Capacity(8, 1000, norm=True, clip=None),
     Capacity(4, 200, norm=True, clip=None),
     Capacity(31, 1000, norm=False, clip=None),
     Capacity(31, 1000, norm=True, clip=None),
     PAPER,
 )
-"""What is tried: of those that held-out clicks hardly tell from the best, the first is taken."""
-# A setting that is behind the best by less than so many deviations is hardly told from it.
-HARDLY = 0.5
+"""What is tried, the tamest first: of those that held-out clicks do not tell from the best, the
+first is taken."""
+# A setting that is behind the best by no more than so many deviations is not told from it.
+HARDLY = 1.0
 # A leaf of a small log may have this share of its rows, or no tree would have a second one.
 SHARE_OF_ROWS = 0.02
 
@@ -113,7 +114,13 @@ class Choice:
 
 
 def candidates(
-    given: dict[str, Any], *, rows: int, weighted: bool, counts_rows: bool, fixed: bool
+    given: dict[str, Any],
+    *,
+    rows: int,
+    weighted: bool,
+    counts_rows: bool,
+    fixed: bool,
+    largest: float = np.inf,
 ) -> tuple[Capacity, ...]:
     """What there is to try, without those that are the same once what is given is given.
 
@@ -129,12 +136,21 @@ def candidates(
         Whether the library heeds `min_rows`.
     fixed
         Whether what is not given is as in the paper.
+    largest
+        The largest weight of a click: a clip above it is none.
     """
     fields = dict(given) if weighted else {"clip": None, **given}
     if fixed:
         return (replace(PAPER, **fields),)
     most = max(1, int(SHARE_OF_ROWS * rows)) if counts_rows else 0
-    tried = (replace(each, min_rows=min(each.min_rows, most)) for each in GRID)
+    tried = (
+        replace(
+            each,
+            min_rows=min(each.min_rows, most),
+            clip=each.clip if each.clip and each.clip < largest else None,
+        )
+        for each in GRID
+    )
     return tuple(dict.fromkeys(replace(each, **fields) for each in tried))
 
 

@@ -308,8 +308,7 @@ class Comparison(Tabular):
         other = pair[1] if found[1.0].mean > 0 else pair[0]
         if near == 0.0:
             return f" Only {_steep(near)}, {other} would be ahead."
-        doubt = "That hangs on the propensities, and no error of theirs tells"
-        return f" {doubt}: {_steep(near)}, {other} would be ahead."
+        return f" That hangs on the propensities: {_steep(near)}, {other} would be ahead."
 
     @property
     def verdicts(self) -> list[str]:

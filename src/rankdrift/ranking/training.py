@@ -201,6 +201,7 @@ def train(
             weighted=curve is not None,
             counts_rows=library.counts_rows,
             fixed=fixed,
+            largest=replace(weighting, clip=None).by_clicks(rows).largest,
         ),
         weighting,
         settings,
