@@ -47,6 +47,7 @@ ROWS_A_SEARCH = 400  # of all platforms and sorts, for a search with a click tha
 TEST_ROWS = 900_000
 SEARCHES_A_QUERY = 4
 SHOWN = 40  # searches that show each query of a real set
+DEPTH = 50  # results that such a search shows, at most
 # Share of the queries of a real set that rankers are judged on, others for each seed.
 APART = 0.25
 MSLR_FILES = tuple(
@@ -236,7 +237,7 @@ def real_case(
     learn, test = (_part(data, apart[data.query] == out) for out in (False, True))
     rng = np.random.default_rng(seed)
     weak = real_features._weak_ranker(learn, rng)
-    rows, curves = real_features._clicks(learn, weak, shown, rng, with_em, threads)
+    rows, curves = real_features._clicks(learn, weak, shown, rng, with_em, threads, DEPTH)
     doc = np.unique(rows.x, axis=0, return_inverse=True)[1]
     return Case(
         _named(replace(rows, doc=doc.astype(str))), curves[OURS], curves.get("EM"),

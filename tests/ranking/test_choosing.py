@@ -104,9 +104,7 @@ def test_what_is_given_is_not_tried():
     assert candidates(given, rows=9, weighted=True, counts_rows=True, fixed=False) == (
         Capacity(**given),
     )
-    flat = candidates(
-        {}, rows=MANY, weighted=True, counts_rows=True, fixed=False, largest=5.0
-    )
+    flat = candidates({}, rows=MANY, weighted=True, counts_rows=True, fixed=False, largest=5.0)
     assert {c.clip for c in flat} == {3.0, None} and len(flat) == len(GRID) - 1
     few = candidates({}, rows=1000, weighted=True, counts_rows=True, fixed=False)
     assert max(c.min_rows for c in few) == 20

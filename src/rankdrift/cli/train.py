@@ -136,7 +136,7 @@ def train(
     from rankdrift.ranking.training import BY_NAME, train
 
     learnt_from: Any = gains
-    if gains not in BY_NAME and Path(gains).exists():
+    if gains not in BY_NAME and (Path(gains).exists() or Path(gains).suffix):
         from rankdrift.judging.judgments import Judgments
 
         learnt_from = Judgments.load(gains)
