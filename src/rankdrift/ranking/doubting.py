@@ -1,8 +1,8 @@
 """Weighted measures, doubted: what features expect beside clicks, and curves that are not as given.
 
 Robust DCG gives no click more weight than CLIP and makes up for the rest by what features expect
-(doubly robust): calmer, and wrong only where both the curve and the features are. Steepness asks
-who would be ahead if the curve were flatter or steeper than given.
+(doubly robust): calmer, but what is expected was learnt with the same curve. Steepness asks who
+would be ahead if the curve were flatter or steeper than given.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ def train(
         rows,
         candidates(
             given,
-            rows=len(rows),
+            rows=len(weighting.weigh(rows)[0].together().gain),
             weighted=curve is not None,
             counts_rows=library.counts_rows,
             fixed=fixed,
