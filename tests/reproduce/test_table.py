@@ -48,7 +48,9 @@ def test_ours_beats_biased_by_the_truth(tmp_path):
     lines = several.to_text().splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["alike", "levels"]
     assert any(line.split()[:2] == ["paper", "+3.4%"] for line in lines)
-    assert list(several.to_dict()["markets"]) == ["alike", "levels"]
+    plain = several.to_dict()
+    assert plain["market"] == "alike" and [o["market"] for o in plain["others"]] == ["levels"]
+    assert Tables((found,)).to_text() == found.to_text()
     save_table(several, tmp_path / "several.tex")
     assert (tmp_path / "several.tex").read_text().count("begin{tabular}") == 2
     with pytest.raises(BadOption, match=r"not '\.doc'"):

@@ -125,7 +125,7 @@ def table(
         )
         for market in markets
     ]
-    found = tables.Tables(tuple(made)) if len(made) > 1 else made[0]
+    found = tables.Tables(tuple(made))
     if output:
         tables.save_table(found, output)
     screen.text(found.to_text())

@@ -197,16 +197,20 @@ class Table:
 
 @dataclass(frozen=True)
 class Tables:
-    """The same table in several of MARKETS."""
+    """The same table in one or several of MARKETS."""
 
     tables: tuple[Table, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as plain values for JSON."""
-        return {"markets": {table.market: table.to_dict() for table in self.tables}}
+        """Everything, as plain values for JSON: the first, and a list of the others."""
+        first, *others = (table.to_dict() for table in self.tables)
+        return first | {"others": others}
 
     def to_text(self) -> str:
-        """A line for each market: what fixed ranks say, what is true, and what decides it."""
+        """A line for each market: what fixed ranks say, what is true, and what decides it; of a
+        single one its own text."""
+        if len(self.tables) == 1:
+            return self.tables[0].to_text()
         head = (
             "market",
             "true NDCG",
