@@ -28,7 +28,7 @@ from rankdrift.judging.shrinkage import Evidence, fit_spread, posterior
 from rankdrift.log.log import Log, read_log
 from rankdrift.methods.em_features import regression_em
 from rankdrift.propensities.propensities import Propensities
-from rankdrift.ranking.gains import Weighting
+from rankdrift.ranking.gains import Weighting, keys_of_rows
 from rankdrift.ranking.matrix import Matrix, key_of
 from rankdrift.ranking.matrix_reading import read_matrix
 from rankdrift.ranking.measures import measures
@@ -238,7 +238,7 @@ def real_case(
     rng = np.random.default_rng(seed)
     weak = real_features._weak_ranker(learn, rng)
     rows, curves = real_features._clicks(learn, weak, shown, rng, with_em, threads, DEPTH)
-    doc = np.unique(rows.x, axis=0, return_inverse=True)[1]
+    doc = keys_of_rows(rows)
     return Case(
         _named(replace(rows, doc=doc.astype(str))), curves[OURS], curves.get("EM"),
         lambda ranker: real_features.judge(test, ranker.predict(test.x)),

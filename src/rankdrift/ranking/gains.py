@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.core.types import Bools, Floats, Indices, Ints, Ranks, Segment, SmallInts
@@ -75,10 +76,7 @@ class Lists:
         if self.exposure is None:
             return self
         matrix = self.matrix
-        factors = np.random.default_rng(0).integers(1, 2**63, 1 + matrix.x.shape[1], np.uint64)
-        key = matrix.query.astype(np.uint64) * factors[0]
-        for column, factor in zip(matrix.x.T, factors[1:], strict=True):
-            key += (column + np.float32(0)).view(np.uint32) * factor  # adding 0 makes 0 of -0
+        key = keys_of_rows(matrix)
         _, first, same = np.unique(key, return_index=True, return_inverse=True)
         kept = np.zeros(len(matrix), bool)
         kept[first] = True
@@ -389,6 +387,15 @@ def gain_table(*gains: Floats) -> Floats:
 def labels(gain: Floats, table: Floats) -> SmallInts:
     """The place of each gain in the table: LightGBM takes labels that are whole numbers."""
     return np.searchsorted(table, gain).astype(np.int32)
+
+
+def keys_of_rows(matrix: Matrix) -> NDArray[np.uint64]:
+    """(N,): the same for rows of a query whose features are the same, and hardly for others."""
+    factors = np.random.default_rng(0).integers(1, 2**63, 1 + matrix.x.shape[1], np.uint64)
+    key = matrix.query.astype(np.uint64) * factors[0]
+    for column, factor in zip(matrix.x.T, factors[1:], strict=True):
+        key += (column + np.float32(0)).view(np.uint32) * factor  # adding 0 makes 0 of -0
+    return key
 
 
 def ideal_dcg(gain: Floats, search: Ints, searches: int) -> Floats:
