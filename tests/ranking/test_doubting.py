@@ -43,7 +43,7 @@ def found(judged):
 
 def test_robust_dcg_by_hand(judged, found):
     models, rows = judged
-    robust = make_robust(models, rows, P, beyond="error", pool=False, seed=0)
+    robust = make_robust(models, rows, P, pool=False, seed=0)
     p = power(12, 1.0)[rows.rank - 1]
     rank = new_ranks(rows, models["ours"].predict(rows))
     total = 0.0

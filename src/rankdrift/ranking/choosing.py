@@ -63,7 +63,7 @@ GRID = (
 """What is tried, the tamest first: of those that held-out clicks do not tell from the best, the
 first is taken."""
 # A setting that is behind the best by no more than so many deviations is not told from it.
-HARDLY = 1.0
+APART = 1.0
 # A leaf of a small log may have this share of its rows, or no tree would have a second one.
 SHARE_OF_ROWS = 0.02
 
@@ -217,20 +217,19 @@ def choose(
 
 
 def _best(wanted: Sequence[Capacity], found: Floats, ideal: float, *, weighted: bool) -> Choice:
-    """By the DCG (K, Q) of each setting and query: the first that is hardly told from the
-    best."""
+    """By the DCG (K, Q) of each setting and query: the first that is not told from the best."""
     total = found.sum(axis=1)
     best = int(np.argmax(total))
     apart = found[best] - found
     behind = apart.sum(axis=1) / total[best]
     sd = np.sqrt(apart.shape[1] * apart.var(axis=1)) / total[best]
-    taken = int(np.argmax(behind <= HARDLY * sd))
+    taken = int(np.argmax(behind <= APART * sd))
     tried = [
         Tried(one, float(total[i] / ideal), float(behind[i]), float(sd[i]))
         for i, one in enumerate(wanted)
     ]
     by = "weighted by 1 / propensity" if weighted else "as they are, position bias and all"
-    how = "the best" if taken == best else "hardly told from the best"
+    how = "the best" if taken == best else "not told from the best, and tamer,"
     return Choice(
         wanted[taken],
         f"{how} by DCG of held-out clicks, {by}",

@@ -20,7 +20,7 @@ from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.backends import BACKENDS, Settings
 from rankdrift.ranking.comparison import Improvement, Pair
 from rankdrift.ranking.expecting import FOLDS, expect_clicks
-from rankdrift.ranking.gains import Beyond, OtherCurves, Weighting, curves_of_rows
+from rankdrift.ranking.gains import OtherCurves, Weighting, curves_of_rows
 from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.measures import Sums, new_ranks, robust_dcg
 from rankdrift.ranking.ranker import Ranker
@@ -69,7 +69,6 @@ def make_robust(
     matrix: Matrix,
     curve: Propensities,
     *,
-    beyond: Beyond,
     pool: bool,
     seed: int,
 ) -> Robust | None:
@@ -83,9 +82,7 @@ def make_robust(
     matrix
         The rows.
     curve, pool
-        As of `evaluate`.
-    beyond
-        Of clicks; rows without one take the nearest rank.
+        As of `evaluate`; a rank without propensity takes that of the nearest.
     seed
         Of the trees.
     """

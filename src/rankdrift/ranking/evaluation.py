@@ -161,9 +161,7 @@ def evaluate(
         for name, score in scores.items()
     }
     sums = {name: measures(matrix, score, gains, seed, others) for name, score in scores.items()}
-    robust = (
-        make_robust(models, matrix, curve, beyond=beyond, pool=pool, seed=seed) if curve else None
-    )
+    robust = make_robust(models, matrix, curve, pool=pool, seed=seed) if curve else None
     if robust:
         sums = {
             name: {
