@@ -1,14 +1,22 @@
-"""True NDCG of rankers on later days of the market, each with the same choice of capacity.
+"""True NDCG of rankers: on later days of the market, and on real features with made-up clicks.
 
-Sizes, seeds and models were fixed before there were results; the grid that `train` chooses from was
-fixed on seeds 1 to 3, which are not among these.
+Sizes, seeds and models were fixed before there were results; what `train` chooses from, and how,
+was fixed on seeds 1 to 3, which are not among these. "As ours" has the leaves, rows a leaf and norm
+that ours chose, as far as the library knows them.
+
+RANKDRIFT_DATA names a folder with `lambdarank`, LightGBM's example set; RANKDRIFT_MSLR the source
+package of rankeval 0.8.2 (rankeval-0.8.2.tar.gz), which has a sample of MSLR-WEB10K.
 """
 
 from __future__ import annotations
 
 import os
+import tarfile
 import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,13 +24,19 @@ import numpy as np
 from benchmarks import measure
 from rankdrift.estimation import estimate
 from rankdrift.harvesting.counting import harvest
+from rankdrift.judging.shrinkage import Evidence, fit_spread, posterior
 from rankdrift.log.log import Log, read_log
 from rankdrift.methods.em_features import regression_em
-from rankdrift.ranking.matrix import Matrix
+from rankdrift.propensities.propensities import Propensities
+from rankdrift.ranking.gains import Weighting, keys_of_rows
+from rankdrift.ranking.matrix import Matrix, key_of
 from rankdrift.ranking.matrix_reading import read_matrix
 from rankdrift.ranking.measures import measures
+from rankdrift.ranking.ranker import Ranker
 from rankdrift.ranking.training import train
-from rankdrift.reproduce.models import lightgbm_positions, xgboost_unbiased
+from rankdrift.reproduce import real_features
+from rankdrift.reproduce.models import OURS, lightgbm_positions, xgboost_unbiased
+from rankdrift.reproduce.real_features import Labelled
 from rankdrift.simulate import market
 from rankdrift.simulate.marketplace import MARKET_QUERY, SAME_QUERY_SAME_RELEVANCE
 
@@ -32,38 +46,78 @@ TEST = 3_000  # searches
 ROWS_A_SEARCH = 400  # of all platforms and sorts, for a search with a click that can be used
 TEST_ROWS = 900_000
 SEARCHES_A_QUERY = 4
-OURS, BEFORE = "ours", "ours, fixed"
+SHOWN = 40  # searches that show each query of a real set
+DEPTH = 50  # results that such a search shows, at most
+# Share of the queries of a real set that rankers are judged on, others for each seed.
+APART = 0.25
+MSLR_FILES = tuple(
+    f"rankeval-0.8.2/rankeval/test/data/msn1.fold1.{part}.5k.txt" for part in ("train", "test")
+)
+MSLR_FEATURES = 136
+
+
+@dataclass(frozen=True)
+class Case:
+    """What rankers learn from, with EM's curve too, and how they are judged."""
+
+    rows: Matrix
+    curve: Propensities
+    em: Propensities | None
+    ndcg: Callable[[Ranker], float]
 
 
 def run(rows: int) -> dict[str, Any]:
     """At sizes that need no more than `rows` results shown to learn from."""
     threads = os.cpu_count()
-    return {
-        str(size): judged(size, SEEDS, threads) for size in SIZES if size * ROWS_A_SEARCH <= rows
+    found = {
+        f"market, {size:,} searches": judged(
+            f"market, {size:,} searches",
+            lambda seed, size=size: market_case(size, seed, threads),
+            SEEDS,
+            threads,
+        )
+        for size in SIZES
+        if size * ROWS_A_SEARCH <= rows
     }
+    sets = {"RANKDRIFT_DATA": lightgbm_example, "RANKDRIFT_MSLR": mslr_sample}
+    for variable, read in sets.items():
+        if variable not in os.environ:
+            continue
+        data, name = read(), read.__name__
+        found[name] = judged(
+            name, lambda seed, data=data: real_case(data, seed, threads), SEEDS, threads
+        )
+    return found
 
 
-def judged(size: int, seeds: tuple[int, ...], threads: int | None) -> dict[str, Any]:
+def judged(
+    name: str, case: Callable[[int], Case], seeds: tuple[int, ...], threads: int | None
+) -> dict[str, Any]:
     """True NDCG by model and seed, and what was chosen."""
     found: dict[str, list[float]] = {}
     chosen = []
     for seed in seeds:
-        values, capacity = _one(size, seed, threads)
+        values, capacity = scores(case(seed), seed, threads)
         chosen.append(capacity)
         for model, value in values.items():
             found.setdefault(model, []).append(value)
-        print(size, seed, capacity, {m: round(v, 4) for m, v in values.items()}, flush=True)
+        print(name, seed, capacity, {m: round(v, 4) for m, v in values.items()}, flush=True)
+    show(name, found)
+    return {"NDCG": found, "chosen": chosen}
+
+
+def show(name: str, found: dict[str, list[float]]) -> None:
+    """As a table, with 95% intervals over seeds."""
     ours = np.array(found[OURS])
     measure.show(
-        f"Rankers learnt from {size:,} searches",
+        f"Rankers: {name}",
         ("model", "true NDCG", "ours above", "±"),
         (
             (model, *(f"{n:.4f}" for n in (np.mean(v), (ours - v).mean(), half_width(ours - v))))
             for model, v in found.items()
         ),
-        f"{len(seeds)} seeds; ± is half of a 95% interval of the difference over seeds.",
+        f"{len(ours)} seeds; ± is half of a 95% interval of the difference over seeds.",
     )
-    return {"NDCG": found, "chosen": chosen}
 
 
 def half_width(differences: np.ndarray) -> float:
@@ -74,7 +128,65 @@ def half_width(differences: np.ndarray) -> float:
     return float(t.ppf(0.975, n - 1) * np.std(differences, ddof=1) / np.sqrt(n)) if n > 1 else 0.0
 
 
-def _one(size: int, seed: int, threads: int | None) -> tuple[dict[str, float], dict[str, Any]]:
+def scores(
+    case: Case, seed: int, threads: int | None, only: tuple[str, ...] = ()
+) -> tuple[dict[str, float], dict[str, Any]]:
+    """NDCG of each model on a case, or of ours and those named only; and what ours chose."""
+    rows, common = case.rows.only_clicked(), {"seed": seed, "threads": threads}
+    weighed: dict[str, Any] = {"propensities": case.curve, "beyond": "clip", **common}
+    ours = train(rows, **weighed)
+    same = {name: ours.options[name] for name in ("leaves", "min_rows")}
+    own: dict[str, Any] = {**same, "fixed": True}
+    norm = {"norm": ours.options["norm"]}
+    models: dict[str, Callable[[], Ranker]] = {
+        OURS: lambda: ours,
+        "ours, --fixed": lambda: train(rows, fixed=True, **weighed),
+        "ours, dr": lambda: train(rows, gains="dr", **own, **norm, **weighed),
+        "ours, poisson": lambda: train(rows, gains="poisson", **own, **weighed),
+        "ours, judgments": lambda: train(
+            rows, gains=judgments(case.rows, case.curve), **own, **norm, **weighed
+        ),
+        "biased": lambda: train(rows, **common),
+        "biased, as ours": lambda: train(rows, **own, **norm, **common),
+        "LightGBM positions, as ours": lambda: lightgbm_positions(rows, **same, **common),
+        "XGBoost unbiased, as ours": lambda: xgboost_unbiased(
+            rows, leaves=same["leaves"], **common
+        ),
+    }
+    if case.em is not None:
+        clip = {"clip": ours.options["clip"]}
+        models["EM, as ours"] = lambda: train(
+            rows, **own, **norm, **clip, **{**weighed, "propensities": case.em}
+        )
+    wanted = {n: grow for n, grow in models.items() if not only or n == OURS or n in only}
+    return {name: case.ndcg(grow()) for name, grow in wanted.items()}, {
+        name: ours.options[name] for name in ("leaves", "min_rows", "norm", "clip")
+    }
+
+
+def judgments(matrix: Matrix, curve: Propensities) -> Any:
+    """Empirical-Bayes relevance of each query and doc of a matrix, as `judge` gives it of a log."""
+    assert matrix.doc is not None
+    p = Weighting(curve, None, "clip", False).looked_at(matrix)
+    docs, doc = np.unique(matrix.doc.astype(str), return_inverse=True)
+    pairs, of_row = np.unique(matrix.query * len(docs) + doc, return_inverse=True)
+    clicks, exposure, squares = (np.bincount(of_row, v) for v in (matrix.click, p, p**2))
+    evidence = Evidence(clicks, exposure, squares, np.ones(len(pairs)))
+    location = np.full(len(pairs), np.log(clicks.sum() / exposure.sum()))
+    prior = fit_spread(evidence, location)
+    known = posterior(evidence, location + prior.shift, prior.spread)
+    return SimpleNamespace(
+        queries=np.array([[text] for text in matrix.source["texts"]]), docs=docs,
+        query=pairs // len(docs), doc=pairs % len(docs), relevance=known.mean,
+        prior={"relevance": float(known.mean.mean())},
+    )  # fmt: skip
+
+
+# -- cases -----------------------------------------------------------------------------------------
+
+
+def market_case(size: int, seed: int, threads: int | None, with_em: bool = True) -> Case:
+    """So many searches with a click of the market, judged on later days."""
     with tempfile.TemporaryDirectory(prefix="rankdrift-rankers-") as folder:
         options: dict[str, Any] = {
             "queries": max(size // SEARCHES_A_QUERY, 300), "seed": seed, "days": 4, "labels": True,
@@ -82,31 +194,23 @@ def _one(size: int, seed: int, threads: int | None) -> tuple[dict[str, float], d
         made = market(Path(folder) / "a", rows=size * ROWS_A_SEARCH, start="2024-01-01", **options)
         later = market(Path(folder) / "b", rows=TEST_ROWS, start="2024-01-05", **options)
         log = _log(made.paths)
-        rows = _some(read_matrix(log, searches="clicked"), size)
+        rows = _some(read_matrix(log, searches="clicked", docs=True), size)
         curve = estimate(harvest(log), curve="loglog", errors="model")
-        em = regression_em(_some(read_matrix(log), size), bootstrap=0, seed=seed, threads=threads)
+        every = _some(read_matrix(log), size) if with_em else None
+        em = regression_em(every, bootstrap=0, seed=seed, threads=threads) if every else None
         test = _some(read_matrix(_log(later.paths), relevance="relevance"), TEST)
-    common: dict[str, Any] = {"seed": seed, "threads": threads}
-    ours = train(rows, propensities=curve, beyond="clip", **common)
-    same = {name: ours.options[name] for name in ("leaves", "min_rows")}
-    own = {**same, "norm": ours.options["norm"]}
-    rankers = {
-        OURS: ours,
-        BEFORE: train(rows, propensities=curve, beyond="clip", fixed=True, **common),
-        "biased": train(rows, **common),
-        "biased, as ours": train(rows, fixed=True, **own, **common),
-        "EM, as ours": train(
-            rows, propensities=em, beyond="clip", fixed=True, clip=ours.options["clip"], **own,
-            **common,
-        ),
-        "LightGBM positions, as ours": lightgbm_positions(rows, **same, **common),
-        "XGBoost unbiased, as ours": xgboost_unbiased(rows, leaves=same["leaves"], **common),
-    }  # fmt: skip
-    values = {
-        name: measures(test, ranker.predict(test), None)["true NDCG"].value
-        for name, ranker in rankers.items()
-    }
-    return values, {**own, "clip": ours.options["clip"]}
+    return Case(_named(rows), curve, em, _later(test))
+
+
+def _later(test: Matrix) -> Callable[[Ranker], float]:
+    return lambda ranker: measures(test, ranker.predict(test), None)["true NDCG"].value
+
+
+def _named(rows: Matrix) -> Matrix:
+    """Queries called by numbers, so that judgments made here know them again."""
+    texts = [str(number) for number in range(rows.n_queries)]
+    keys = np.array([key_of(text) for text in texts], np.uint64)
+    return replace(rows, query_keys=keys, source={**rows.source, "texts": texts})
 
 
 def _log(paths: Any) -> Log:
@@ -122,3 +226,55 @@ def _some(matrix: Matrix, searches: int) -> Matrix:
     kept = np.zeros(matrix.n_searches, bool)
     kept[np.random.default_rng(0).permutation(matrix.n_searches)[:searches]] = True
     return matrix.take(kept[matrix.search])
+
+
+def real_case(
+    data: Labelled, seed: int, threads: int | None, shown: int = SHOWN, with_em: bool = True
+) -> Case:
+    """Made-up clicks on some of the queries, judged by the labels of the others."""
+    queries = int(data.query.max()) + 1
+    apart = np.random.default_rng([seed, 7]).permutation(queries) < round(APART * queries)
+    learn, test = (_part(data, apart[data.query] == out) for out in (False, True))
+    rng = np.random.default_rng(seed)
+    weak = real_features._weak_ranker(learn, rng)
+    rows, curves = real_features._clicks(learn, weak, shown, rng, with_em, threads, DEPTH)
+    doc = keys_of_rows(rows)
+    return Case(
+        _named(replace(rows, doc=doc.astype(str))), curves[OURS], curves.get("EM"),
+        lambda ranker: real_features.judge(test, ranker.predict(test.x)),
+    )  # fmt: skip
+
+
+def _part(data: Labelled, mask: np.ndarray) -> Labelled:
+    query = np.unique(data.query[mask], return_inverse=True)[1]
+    return Labelled(data.x[mask], data.label[mask], query)
+
+
+def lightgbm_example() -> Labelled:
+    """Both parts of LightGBM's example set: 251 queries, 300 features."""
+    folder = Path(os.environ["RANKDRIFT_DATA"]) / "lambdarank"
+    learn = real_features.read_svmlight(folder / "rank.train.gz")
+    test = real_features.read_svmlight(folder / "rank.test.gz", learn.x.shape[1])
+    return Labelled(
+        np.concatenate([learn.x, test.x]), np.concatenate([learn.label, test.label]),
+        np.concatenate([learn.query, test.query + learn.query.max() + 1]),
+    )  # fmt: skip
+
+
+def mslr_sample() -> Labelled:
+    """The sample of MSLR-WEB10K in rankeval's source package: 86 queries, 10,000 docs."""
+    lines = []
+    with tarfile.open(os.environ["RANKDRIFT_MSLR"]) as package:
+        for name in MSLR_FILES:
+            part = package.extractfile(name)
+            assert part is not None
+            cells = (line.split() for line in part.read().decode().splitlines())
+            lines += [(f"{name} {c[1]}", c) for c in cells]
+    x = np.array([[float(v.split(":")[1]) for v in c[2 : 2 + MSLR_FEATURES]] for _, c in lines])
+    # The weak ranker is linear: logs and deviations, for the range of these features is huge.
+    x = np.sign(x) * np.log1p(np.abs(x))
+    x = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-6)
+    query = np.unique([text for text, _ in lines], return_inverse=True)[1]
+    order = np.argsort(query, kind="stable")
+    label = np.array([int(c[0]) for _, c in lines])
+    return Labelled(x[order].astype(np.float32), label[order], query[order])

@@ -63,6 +63,27 @@ def test_what_was_chosen_is_said_and_fixed_chooses_nothing(rankdrift, tmp_path, 
     assert (fixed["options"]["leaves"], fixed["options"]["min_rows"]) == (31, 20)
 
 
+def test_gains_have_a_name_or_are_judgments(rankdrift, folder, tmp_path):
+    log, given = folder / "train.parquet", ["--propensities", folder / "p.csv"]
+    judged = tmp_path / "judged.parquet"
+    assert rankdrift("judge", log, *given, "--min-exposure", 0, "-o", judged, "-q").code == 0
+    words = ["train", log, *given, "--fixed", "--trees", 3, "--threads", 1]
+    for gains, weights in (
+        ("dr", "and beyond that what features expect"),
+        ("poisson", "none: clicks are counted by exposure"),
+        (judged, "none: judged relevance, up to 0."),
+    ):
+        done = rankdrift(*words, "--gains", gains, "-o", tmp_path / "m.txt")
+        assert done.code == 0 and weights in done.out, gains
+    # Of the rows that are learnt from, all were judged.
+    rows = done.err.split(" rows show a doc that was judged")[0].splitlines()[-1].split(" of ")
+    assert rows[0] == rows[1] and int(rows[0].replace(",", "")) > 1000
+    wrong = rankdrift(*words, "--gains", "doubly", "-o", tmp_path / "m.txt")
+    assert wrong.code == 2 and "There are ipw, dr, poisson" in wrong.err
+    missing = rankdrift(*words, "--gains", "none.parquet", "-o", tmp_path / "m.txt")
+    assert missing.code == 2 and "none.parquet" in missing.err
+
+
 def test_validation_may_be_another_log(rankdrift, folder, tmp_path):
     done = rankdrift(
         "train", folder / "train.parquet", "--validation", folder / "test.parquet", "--trees", 3,
@@ -142,6 +163,7 @@ def test_the_next_of_export_training_trains_on_the_same(rankdrift, folder, tmp_p
      (["reproduce", "table", "--seeds", "-1"], "whole numbers from 0"),
      (["reproduce", "table", "--seeds", ""], "whole numbers from 0"),
      (["reproduce", "table", "--models", "ours"], "needs the models"),
+     (["reproduce", "table", "--market", "level"], "Did you mean 'levels'"),
      (["reproduce", "table", "-o", "t.doc"], "written as"),
      (["export-training", "LOG", "-o", "a", "--form", "svmlite"], "Did you mean 'svmlight'")],
 )  # fmt: skip

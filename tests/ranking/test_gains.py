@@ -9,6 +9,7 @@ from support.curve_example import hand
 
 from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.ranking.gains import (
+    Lists,
     Weighting,
     fingerprint,
     gain_table,
@@ -174,3 +175,45 @@ def test_other_curves_are_drawn_by_segment_and_keep_the_rows_in_place():
     assert abs(spread.mean()) < 0.08 * spread.std()
     assert other_curves(rows, p, clip=1.5).draw(9, np.random.default_rng(0)).max() == 1.5
     assert other_curves(matrix(table), curve(power(12))) is None
+
+
+# -- other gains -----------------------------------------------------------------------------------
+
+
+def test_a_doubly_robust_gain_gives_back_what_its_clip_takes():
+    """By hand: m + (c - p m) min(1 / p, clip); without a clip it is c / p, whatever m is."""
+    rows = matrix(frame(searches=40)).only_clicked()
+    p = power(12)[rows.rank - 1]
+    m = np.random.default_rng(1).random(len(rows))
+    how = Weighting(curve(power(12)), 2.0, "error", False, "dr", m)
+    lists, worth = how.weigh(rows)
+    wanted = m + (rows.click - p * m) * np.minimum(1 / p, 2.0)
+    np.testing.assert_allclose(lists.gain, np.maximum(wanted, 0), rtol=0.006, atol=1e-9)
+    assert worth.largest == 2.0
+    free = replace(how, clip=None).weigh(rows)[0].gain
+    np.testing.assert_allclose(free[rows.click], 1 / p[rows.click], rtol=0.006)
+    assert free[~rows.click].max() < 1e-12
+    assert len(np.unique(lists.gain)) < len(np.unique(wanted))
+
+
+def test_counts_of_like_rows_add_up():
+    rows = matrix(frame(searches=30, queries=3))
+    twice = Matrix.from_arrays(
+        np.tile(rows.x, (2, 1)), rank=np.tile(rows.rank, 2), click=np.tile(rows.click, 2),
+        query=np.tile(rows.query, 2), search=np.concatenate([rows.search, rows.search + 99]),
+    )  # fmt: skip
+    how = Weighting(curve(power(12)), None, "error", False, "poisson")
+    lists = how.weigh(twice)[0]
+    one = lists.together()
+    assert len(one.gain) == len(rows)
+    np.testing.assert_array_equal(one.matrix.x, rows.x)
+    np.testing.assert_array_equal(one.gain, 2 * rows.click)
+    p = power(12)[rows.rank - 1]
+    np.testing.assert_allclose(one.exposure, 2 * p * rows.n_clicks / p.sum())
+    # Rows of different queries stay apart, though they look the same.
+    other = replace(twice, query=np.repeat([0, 1], len(rows)), query_keys=twice.query_keys[:2])
+    assert len(Lists(other, lists.gain, lists.exposure).together().gain) == len(twice)
+    some = lists.take(twice.query == 1)
+    assert some.matrix.n_queries == 1 and len(some.exposure) == (twice.query == 1).sum()
+    plain = replace(how, kind="ipw").weigh(twice)[0]
+    assert plain.together() is plain

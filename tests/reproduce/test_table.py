@@ -10,6 +10,7 @@ from rankdrift.reproduce.table import (
     PAPER,
     SIZES,
     Size,
+    Tables,
     is_ours_better,
     reproduce_table,
     save_table,
@@ -27,6 +28,7 @@ def test_ours_beats_biased_by_the_truth(tmp_path):
     assert run.comparison.data["searches"] == size.test
     # Fixed ranks show it only where the rank says nothing of relevance.
     assert found.expected("ours", "mixed")[0] > 0 > found.expected("ours", "shown")[0]
+    assert found.expected("ours", "centred").shape == (1,)
     alone, given_features = run.fixed_ranks.slopes
     assert alone < 0 < given_features
     biased, ours = (found.measure("true NDCG", model)[0] for model in ("biased", "ours"))
@@ -42,6 +44,15 @@ def test_ours_beats_biased_by_the_truth(tmp_path):
     text = (tmp_path / "t.txt").read_text()
     assert "over biased, paper" in text and "+6.8 ± 1.7%" in text and "true NDCG" in text
     assert r"$\pm$" in (tmp_path / "t.tex").read_text()
+    several = Tables((found, replace(found, market="levels")))
+    lines = several.to_text().splitlines()
+    assert [line.split()[0] for line in lines[2:4]] == ["alike", "levels"]
+    assert any(line.split()[:2] == ["paper", "+3.4%"] for line in lines)
+    plain = several.to_dict()
+    assert plain["market"] == "alike" and [o["market"] for o in plain["others"]] == ["levels"]
+    assert Tables((found,)).to_text() == found.to_text()
+    save_table(several, tmp_path / "several.tex")
+    assert (tmp_path / "several.tex").read_text().count("begin{tabular}") == 2
     with pytest.raises(BadOption, match=r"not '\.doc'"):
         save_table(found, tmp_path / "t.doc")
 

@@ -1,6 +1,7 @@
 """The made-up marketplace: what is in its log, and that the log tells its truth."""
 
 import json
+from functools import cache
 
 import duckdb
 import numpy as np
@@ -181,9 +182,65 @@ def test_filters_matter(restless):
         assert error(restless, **without) < right - MATTERS, without
 
 
+@pytest.fixture(scope="module")
+def made_with(tmp_path_factory):
+    """A log by the way in which its queries differ."""
+
+    @cache
+    def make(**more):
+        folder = tmp_path_factory.mktemp("differ")
+        market(folder, **SMALL, labels=True, click_rate=0.3, **more)
+        return duckdb.read_parquet(str(folder / "*.parquet"))
+
+    return make
+
+
+def test_levels_of_queries_change_features_and_nothing_else(made_with):
+    alike, levels = made_with(), made_with(level_spread=1.0)
+    rest = f"SELECT * EXCLUDE ({', '.join(NAMES)}) FROM log ORDER BY search, rank"
+    assert alike.query("log", rest).fetchall() == levels.query("log", rest).fetchall()
+    # f_01 goes by the level most, f_12 and those of the doc alone not at all.
+    grouped = (
+        "SELECT stddev(m) FROM (SELECT keywords, category, aspects, avg({}) AS m FROM log"
+        " WHERE rank <= 20 GROUP BY ALL)"
+    )
+    spread = {
+        name: [one.query("log", grouped.format(name)).fetchall()[0][0]
+               for one in (alike, levels)]
+        for name in ("f_01", "f_12", "f_13")
+    }  # fmt: skip
+    assert spread["f_01"][1] > 3 * spread["f_01"][0] and spread["f_01"][1] == pytest.approx(
+        0.8, 0.4
+    )
+    assert spread["f_12"][0] == spread["f_12"][1] and spread["f_13"][0] == spread["f_13"][1]
+
+
+def test_queries_find_more_or_fewer_items(made_with):
+    longest = "SELECT max(rank) FROM log GROUP BY keywords, category, aspects"
+    alike, differ = (
+        sorted(n for (n,) in made.query("log", longest).fetchall())
+        for made in (made_with(), made_with(candidate_spread=1.0))
+    )
+    # Searches load 40 or 50 results at least.
+    assert differ[0] < 40 <= alike[0] and differ[-1] > 300
+
+
+def test_a_ranker_that_knows_more_shows_more_relevant_results_first(made_with):
+    slope = (
+        "SELECT regr_slope(ln(relevance / (1 - relevance)), ln(rank)) FROM log"
+        " WHERE sort = 'best_match'"
+    )
+    blind, knowing = (
+        made.query("log", slope).fetchall()[0][0]
+        for made in (made_with(), made_with(hidden_knowledge=0.35))
+    )
+    assert knowing < blind - 0.03 < 0
+
+
 @pytest.mark.parametrize(
     "wrong",
     [{"rows": 0}, {"days": 0}, {"bots": 1.5}, {"click_rate": 0}, {"start": "yesterday"},
+     {"level_spread": -1}, {"hidden_knowledge": 11},
      {"curves": {"web": steady}}, {"curves": {"web": steady, "mobile": lambda r: r}}],
 )  # fmt: skip
 def test_options_that_cannot_be(tmp_path, wrong):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rankdrift.core.types import Floats
 
 SHARE: dict[str, Any] = {"default": 0.0, "show_default": True, "metavar": "SHARE"}
+SPREAD: dict[str, Any] = {"default": 0.0, "show_default": True, "metavar": "N"}
 
 
 @click.group()
@@ -81,6 +82,9 @@ seeded = click.option(
 @click.option("--randomised", help="Searches with the top in random order.", **SHARE)
 @click.option("--bots", help="Sessions that are no person's.", **SHARE)
 @click.option("--duplicates", help="Rows logged twice.", **SHARE)
+@click.option("--candidate-spread", help="Of how many items queries find.", **SPREAD)
+@click.option("--level-spread", help="Of the features' level, from query to query.", **SPREAD)
+@click.option("--hidden-knowledge", help="Of the old ranker: what no feature tells.", **SPREAD)
 @click.option("--features/--no-features", default=True, help="Write 25 ranking features.")
 @click.option("--labels", is_flag=True, help="Write the true relevance of each row.")
 @seeded

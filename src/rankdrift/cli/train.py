@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -78,6 +79,13 @@ def split(names: str) -> list[str]:
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where the model goes.")
 @feature_options
 @gain_options
+@click.option(
+    "--gains",
+    metavar="KIND|FILE",
+    default="ipw",
+    show_default=True,
+    help="What is learnt from: ipw, dr, poisson, or what `rankdrift judge` wrote.",
+)
 @click.option("--trees", default=100, show_default=True, help="How many.")
 @click.option("--learning-rate", default=0.1, show_default=True, help="The shrinkage.")
 @click.option("--leaves", type=int, metavar="N", help="Of a tree, at most.  [default: chosen]")
@@ -107,6 +115,7 @@ def train(
     features: str,
     categorical: str,
     propensities: str | None,
+    gains: str,
     validation: str | None,
     threads: int | None,
     **options: Any,
@@ -123,8 +132,14 @@ def train(
         rankdrift evaluate test --model biased.txt --model unbiased.txt
     """
     check_file(output)
-    refuse_input(output, logs, options["format"], more=(propensities, validation))
-    from rankdrift.ranking.training import train
+    refuse_input(output, logs, options["format"], more=(propensities, gains, validation))
+    from rankdrift.ranking.training import BY_NAME, train
+
+    learnt_from: Any = gains
+    if gains not in BY_NAME and (Path(gains).exists() or Path(gains).suffix):
+        from rankdrift.judging.judgments import Judgments
+
+        learnt_from = Judgments.load(gains)
 
     own = (
         "trees",
@@ -153,6 +168,7 @@ def train(
         ranker = train(
             log,
             propensities=propensities,
+            gains=learnt_from,
             features=split(features),
             categorical=split(categorical),
             validation=judge,

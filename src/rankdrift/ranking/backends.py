@@ -143,7 +143,8 @@ class Backend(Protocol):
     def grow(
         self, train: Lists, valid: Lists | None, settings: Settings, each: EachTree | None
     ) -> Grown:
-        """Learn from `train`, with the metric on `valid` after each tree."""
+        """Learn from `train`, with the metric on `valid` after each tree; where it has exposure,
+        counts of clicks by Poisson's likelihood."""
         ...
 
     def recognises(self, text: str) -> bool:
@@ -235,8 +236,8 @@ class LightGBM(Backend):
                 f"A search has {sizes.max():,} results; LightGBM takes {LONGEST:,} at most. Leave "
                 "deep ranks out (--max-rank), or name the column of searches (--search)."
             )
-        params = self.method_params(sizes, table) | {
-            "lambdarank_norm": settings.norm,
+        method = self.method_params(sizes, table) | {"lambdarank_norm": settings.norm}
+        params = (method if train.exposure is None else {"objective": "poisson"}) | {
             "learning_rate": settings.learning_rate,
             "num_leaves": settings.leaves,
             "min_data_in_leaf": settings.min_rows,
@@ -252,6 +253,10 @@ class LightGBM(Backend):
         }
 
         def dataset(lists: Lists, **more: Any) -> Any:
+            if lists.exposure is not None:
+                offset = np.log(lists.exposure)
+                more |= {"init_score": offset, "params": {"verbosity": -1}}
+                return self.dataset(lists.matrix, lists.gain, **more)
             return self.dataset(
                 lists.matrix,
                 labels(lists.gain, table),
@@ -364,22 +369,30 @@ class XGBoost(Backend):
         every = [train, valid] if valid else [train]
         sizes = np.concatenate([lists.sizes for lists in every])
         table = gain_table(*(lists.gain for lists in every))
-        params = self.method_params(sizes, table) | {
-            **self.TREES,
+        method = self.method_params(sizes, table) | {
             "lambdarank_normalization": settings.norm,
             "lambdarank_score_normalization": settings.norm,
+            "base_score": 0.0,
+            "eval_metric": "ndcg",
+        }
+        counts = {"objective": "count:poisson", "base_score": 1.0}
+        params = (method if train.exposure is None else counts) | {
+            **self.TREES,
             "learning_rate": settings.learning_rate,
             "max_leaves": settings.leaves,
             "reg_lambda": 0.0,
             "min_child_weight": 1e-3,
-            "base_score": 0.0,
             "seed": settings.seed,
-            "eval_metric": "ndcg",
             **({"nthread": settings.threads} if settings.threads else {}),
             **settings.params,
         }
 
         def dataset(lists: Lists) -> Any:
+            if lists.exposure is not None:
+                offset = np.log(lists.exposure)
+                return self.data(
+                    lists.matrix.x, lists.matrix.features, label=lists.gain, base_margin=offset
+                )
             return self.dataset(lists.matrix, lists.gain, weight=lists.ideal)
 
         # Ignored because xgboost is imported where it is used: mypy knows no base.

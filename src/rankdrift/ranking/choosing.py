@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rankdrift.core.types import Floats, Ints
+from rankdrift.core.types import Bools, Floats, Ints
 from rankdrift.ranking.backends import Backend, EachTree, Settings
 from rankdrift.ranking.gains import Weighting, ideal_dcg
 from rankdrift.ranking.matrix import Matrix
@@ -49,20 +49,21 @@ class Capacity:
 
 PAPER = Capacity(31, 20, norm=False, clip=None)
 """The paper's trees: what `fixed` gives."""
-SMALL = Capacity(8, 1000, norm=True, clip=None)
+SMALL = Capacity(8, 1000, norm=True, clip=3.0)
 """What few queries get, unasked."""
 GRID = (
     SMALL,
     Capacity(8, 1000, norm=True, clip=10.0),
-    Capacity(8, 1000, norm=True, clip=3.0),
+    Capacity(8, 1000, norm=True, clip=None),
     Capacity(4, 200, norm=True, clip=None),
     Capacity(31, 1000, norm=False, clip=None),
     Capacity(31, 1000, norm=True, clip=None),
     PAPER,
 )
-"""What is tried: of those that held-out clicks hardly tell from the best, the first is taken."""
-# A setting that is behind the best by less than so many deviations is hardly told from it.
-HARDLY = 0.5
+"""What is tried, the tamest first: of those that held-out clicks do not tell from the best, the
+first is taken."""
+# A setting that is behind the best by no more than so many deviations is not told from it.
+APART = 1.0
 # A leaf of a small log may have this share of its rows, or no tree would have a second one.
 SHARE_OF_ROWS = 0.02
 
@@ -113,7 +114,13 @@ class Choice:
 
 
 def candidates(
-    given: dict[str, Any], *, rows: int, weighted: bool, counts_rows: bool, fixed: bool
+    given: dict[str, Any],
+    *,
+    rows: int,
+    weighted: bool,
+    counts_rows: bool,
+    fixed: bool,
+    largest: float = np.inf,
 ) -> tuple[Capacity, ...]:
     """What there is to try, without those that are the same once what is given is given.
 
@@ -129,12 +136,21 @@ def candidates(
         Whether the library heeds `min_rows`.
     fixed
         Whether what is not given is as in the paper.
+    largest
+        The largest weight of a click: a clip above it is none.
     """
     fields = dict(given) if weighted else {"clip": None, **given}
     if fixed:
         return (replace(PAPER, **fields),)
     most = max(1, int(SHARE_OF_ROWS * rows)) if counts_rows else 0
-    tried = (replace(each, min_rows=min(each.min_rows, most)) for each in GRID)
+    tried = (
+        replace(
+            each,
+            min_rows=min(each.min_rows, most),
+            clip=each.clip if each.clip and each.clip < largest else None,
+        )
+        for each in GRID
+    )
     return tuple(dict.fromkeys(replace(each, **fields) for each in tried))
 
 
@@ -175,7 +191,10 @@ def choose(
             f"{matrix.n_queries:,} queries with {matrix.n_clicks:,} clicks are too few to choose "
             f"by ({FEWEST_QUERIES:,} and {FEWEST_CLICKS:,} would do), and small trees are safe",
         )
-    part = _part(matrix, settings.seed)
+    some = _part(matrix, settings.seed)
+    part, weighting = (
+        (matrix, weighting) if some is None else (matrix.take(some), weighting.take(some))
+    )
     trees = min(TREES, settings.trees)
     cost = len(wanted) * (FOLDS - 1) * trees / settings.trees * len(part) / len(matrix)
     say(
@@ -185,7 +204,7 @@ def choose(
     )
     few = replace(settings, trees=trees, early_stopping=None)
     # Whatever is learnt with, the judge has no clip: it would favour rankers that have it too.
-    gain = replace(weighting, clip=None).weigh(part)[1].gain
+    gain = replace(weighting, clip=None).by_clicks(part).gain
     fold = np.random.default_rng(settings.seed).permutation(part.n_queries) % FOLDS
     found = np.stack(
         [
@@ -198,20 +217,19 @@ def choose(
 
 
 def _best(wanted: Sequence[Capacity], found: Floats, ideal: float, *, weighted: bool) -> Choice:
-    """By the DCG (K, Q) of each setting and query: the first that is hardly told from the
-    best."""
+    """By the DCG (K, Q) of each setting and query: the first that is not told from the best."""
     total = found.sum(axis=1)
     best = int(np.argmax(total))
     apart = found[best] - found
     behind = apart.sum(axis=1) / total[best]
     sd = np.sqrt(apart.shape[1] * apart.var(axis=1)) / total[best]
-    taken = int(np.argmax(behind <= HARDLY * sd))
+    taken = int(np.argmax(behind <= APART * sd))
     tried = [
         Tried(one, float(total[i] / ideal), float(behind[i]), float(sd[i]))
         for i, one in enumerate(wanted)
     ]
     by = "weighted by 1 / propensity" if weighted else "as they are, position bias and all"
-    how = "the best" if taken == best else "hardly told from the best"
+    how = "the best" if taken == best else "not told from the best, and tamer,"
     return Choice(
         wanted[taken],
         f"{how} by DCG of held-out clicks, {by}",
@@ -220,15 +238,15 @@ def _best(wanted: Sequence[Capacity], found: Floats, ideal: float, *, weighted: 
     )
 
 
-def _part(matrix: Matrix, seed: int) -> Matrix:
-    """As many whole queries as have MOST_ROWS rows, by lot."""
+def _part(matrix: Matrix, seed: int) -> Bools | None:
+    """The rows of as many whole queries as have MOST_ROWS, by lot; None: all."""
     if len(matrix) <= MOST_ROWS:
-        return matrix
+        return None
     order = np.random.default_rng(seed).permutation(matrix.n_queries)
     rows = np.bincount(matrix.query, minlength=matrix.n_queries)[order]
     kept = np.zeros(matrix.n_queries, bool)
     kept[order[np.cumsum(rows) <= MOST_ROWS]] = True
-    return matrix.take(kept[matrix.query])
+    return kept[matrix.query]
 
 
 def _held_out_dcg(
@@ -243,11 +261,11 @@ def _held_out_dcg(
 ) -> Floats:
     """(Q,): the DCG of each query's clicks in the order of trees that did not see the query."""
     own = replace(settings, leaves=capacity.leaves, min_rows=capacity.min_rows, norm=capacity.norm)
-    weighed = replace(weighting, clip=capacity.clip)
+    lists = replace(weighting, clip=capacity.clip).weigh(matrix)[0]
     score = np.empty(len(matrix))
     for out in range(FOLDS):
         apart = fold == out
-        grown = backend.grow(weighed.weigh(matrix.take(~apart))[0], None, own, each)
+        grown = backend.grow(lists.take(~apart).together(), None, own, each)
         score[apart] = backend.predict(
             backend.open(grown.text), matrix.x[apart], matrix.features, grown.trees
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,8 @@ TRUE_NDCG = "true NDCG"
 """The measure that a verdict rests on where the true relevance is known."""
 WEIGHTED_DCG = "weighted DCG"
 """The one that it rests on where propensities with errors are."""
+ROBUST_DCG = "robust DCG"
+"""The same, with clicks of small weight and what features expect for the rest."""
 # A true difference of so many deviations is seen four times out of five.
 SEEN = 2.8
 
@@ -69,6 +72,12 @@ class Improvement:
     sd: float
     p_value: float
     samples: int
+
+    @classmethod
+    def by_normal(cls, mean: float, sd: float) -> Improvement:
+        """Without samples: as if what queries do were normal."""
+        p_value = math.erfc(abs(mean) / sd / 2**0.5) if sd else float(mean == 0)
+        return cls(mean, sd, p_value, samples=0)
 
     @property
     def is_more_than_luck(self) -> bool:
@@ -136,6 +145,9 @@ class Comparison(Tabular):
         Whether the deviations of weighted measures have the errors of the propensities in them.
     remarks
         What to keep in mind.
+    by_steepness
+        Improvement of weighted DCG by model and baseline, were the log of the propensities
+        multiplied by so much: 0 is a flat curve, 1 the one given.
     """
 
     models: tuple[str, ...]
@@ -150,6 +162,7 @@ class Comparison(Tabular):
     propensities: str | None = None
     with_curve_errors: bool = False
     remarks: tuple[str, ...] = ()
+    by_steepness: Mapping[Pair, Mapping[float, Improvement]] = field(default_factory=dict)
 
     @property
     def pairs(self) -> list[Pair]:
@@ -195,7 +208,8 @@ class Comparison(Tabular):
         if found.is_more_than_luck:
             how = "better" if found.mean > 0 else "worse"
             numbers = f"{percent(found)} in {words}, p = {found.p_value:.2g}"
-            return f"{model} is {how} than {baseline} ({numbers})." + self._but(by, pair)
+            but = self._but(by, pair) + self._hangs(by, pair)
+            return f"{model} is {how} than {baseline} ({numbers}).{but}"
         low, high = found.mean - TWO_SIDED * found.sd, found.mean + TWO_SIDED * found.sd
         between = f"between {100 * low:+.1f} and {100 * high:+.1f}% in {words}"
         if max(-low, high) <= WORTH_HAVING:
@@ -220,6 +234,7 @@ class Comparison(Tabular):
                 f"Believe {words}: it judges the order within a search, with the errors of the "
                 "propensities in its deviation. AUC at fixed ranks also asks whether scores of "
                 "different queries compare, which a ranker of lists does not promise."
+                + self._robust_says()
             )
         why = (
             "the propensities come without errors, so that how far off weighted measures are is "
@@ -229,6 +244,28 @@ class Comparison(Tabular):
             "could be judged, which is what a ranker is for"
         )
         return f"Believe {words}: {why}."
+
+    def _robust_says(self) -> str:
+        """Whether robust DCG agrees, if there is one."""
+        signs = [
+            (self._by(ROBUST_DCG, pair), self._by(WEIGHTED_DCG, pair))
+            for pair in self.pairs
+            if ROBUST_DCG in [measure.name for measure in self.measures]
+        ]
+        told = [(a, b) for a, b in signs if a and b and a.is_more_than_luck]
+        if not signs:
+            return ""
+        if any(b.is_more_than_luck and a.mean * b.mean < 0 for a, b in told):
+            return (
+                " Robust DCG says the contrary: what features expect and what clicks at deep "
+                "ranks say differ, so that the curve may be wrong there."
+            )
+        if any(not b.is_more_than_luck for _, b in told):
+            return (
+                " Robust DCG, which is calmer, tells a difference where that does not: believe it "
+                "if features tell relevance well."
+            )
+        return ""
 
     def _judge(self) -> tuple[str | None, str]:
         """The measure that verdicts rest on, None for AUC, and what it is called in words."""
@@ -256,6 +293,22 @@ class Comparison(Tabular):
             "queries do not compare, or the propensities are wrong. Judge on searches in random "
             "order if there are any."
         )
+
+    def _hangs(self, measure: str | None, pair: Pair) -> str:
+        """Whether another would be ahead by a curve that is flatter or steeper, if that was
+        asked."""
+        found = self.by_steepness.get(pair, {})
+        if measure != WEIGHTED_DCG or 1.0 not in found:
+            return ""
+        turned = [s for s, one in found.items() if one.mean * found[1.0].mean < 0]
+        if not turned:
+            least, most = min(found), max(found)
+            return f" The same is ahead {_steep(least)} and {_steep(most)}."
+        near = min(turned, key=lambda s: abs(s - 1))
+        other = pair[1] if found[1.0].mean > 0 else pair[0]
+        if near == 0.0:
+            return f" Only {_steep(near)}, {other} would be ahead."
+        return f" That hangs on the propensities: {_steep(near)}, {other} would be ahead."
 
     @property
     def verdicts(self) -> list[str]:
@@ -305,6 +358,11 @@ class Comparison(Tabular):
             "propensities": self.propensities,
             "with_curve_errors": self.with_curve_errors,
             "judge": self.judge,
+            "by_steepness": [
+                {"model": m, "baseline": b, "steepness": s, "improvement": i.mean, "sd": i.sd}
+                for (m, b), found in self.by_steepness.items()
+                for s, i in found.items()
+            ],
             "remarks": list(self.remarks),
             "data": dict(self.data),
             "table": [dict(zip(COLUMNS, row, strict=True)) for row in self._rows()],
@@ -368,6 +426,12 @@ class Comparison(Tabular):
             rows.append(cells + [percent(measure.improvements.get(pair)) for pair in self.pairs])
         words = "<br>".join(map(escape, [*self.verdicts, *self.remarks]))
         return f"<p>{words}</p>{html_table(heads, rows)}"
+
+
+def _steep(factor: float) -> str:
+    """With a curve so steep, in words."""
+    words = {0.0: "if all ranks were looked at alike", 0.5: "were the curve half as steep"}
+    return words.get(factor, f"were it {factor:g} times as steep")
 
 
 def percent(found: Improvement | None) -> str:

@@ -6,7 +6,6 @@ needed to judge, and none can flatter the model that was trained with it. Sectio
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +22,15 @@ from rankdrift.core.types import Bools, Floats, Indices
 from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.auc import Sorted, draw, sort
-from rankdrift.ranking.comparison import AtRank, Comparison, Improvement, Measure
+from rankdrift.ranking.comparison import (
+    ROBUST_DCG,
+    WEIGHTED_DCG,
+    AtRank,
+    Comparison,
+    Improvement,
+    Measure,
+)
+from rankdrift.ranking.doubting import Robust, by_steepness, make_robust
 from rankdrift.ranking.gains import (
     Beyond,
     OtherCurves,
@@ -87,8 +94,9 @@ def evaluate(
     baseline
         The models to improve on; by default the first.
     propensities
-        With them there are DCG, MRR and mean rank of clicks, each weighted by 1 / p,
-        too. Each sample of queries is weighed by another curve, drawn from the errors of the
+        With them there are DCG, MRR and mean rank of clicks, each weighted by 1 / p, too, and
+        robust DCG, whose clicks weigh 2 at most and which takes the rest from what features
+        expect. Each sample of queries is weighed by another curve, drawn from the errors of the
         propensities, so that deviations have both in them.
     clip, beyond, pool
         As in `train`, for the weights.
@@ -153,10 +161,24 @@ def evaluate(
         for name, score in scores.items()
     }
     sums = {name: measures(matrix, score, gains, seed, others) for name, score in scores.items()}
+    robust = make_robust(models, matrix, curve, pool=pool, seed=seed) if curve else None
+    if robust:
+        sums = {
+            name: {
+                WEIGHTED_DCG: found[WEIGHTED_DCG],
+                ROBUST_DCG: robust.dcg(matrix, scores[name], seed),
+                **found,
+            }
+            for name, found in sums.items()
+        }
     if bootstrap:
-        spread = _by_samples(matrix, places, order, sums, others, bootstrap, seed)
+        spread = _by_samples(matrix, places, order, sums, others, robust, bootstrap, seed)
     else:
-        spread = _by_influence(matrix, places, order, sums, others, seed)
+        spread = _by_influence(matrix, places, order, sums, others, robust, seed)
+    steepness = {}
+    if curve:
+        unlimited = weigh(matrix, curve, beyond=beyond, pool=pool).gain
+        steepness = by_steepness(matrix, scores, unlimited, baselines, clip, seed)
     at_rank = tuple(
         AtRank(
             rank,
@@ -183,6 +205,7 @@ def evaluate(
         propensities=fingerprint(curve) if curve else None,
         with_curve_errors=others is not None,
         remarks=tuple(_remarks(models, matrix, curve)),
+        by_steepness=steepness,
     )
 
 
@@ -330,9 +353,7 @@ class _Moved:
         variance = float((moved**2).sum()) * n / (n - 1)
         if len(self.by_curve):
             variance += float((self.by_curve / base.by_curve).var(ddof=1))
-        mean, sd = sign * (self.value / base.value - 1), variance**0.5
-        p_value = math.erfc(abs(mean) / sd / 2**0.5) if sd else float(mean == 0)
-        return Improvement(mean, sd, p_value, samples=0)
+        return Improvement.by_normal(sign * (self.value / base.value - 1), variance**0.5)
 
     def __mul__(self, factor: float) -> _Moved:
         return _Moved(factor * self.value, factor * self.influence)
@@ -355,11 +376,13 @@ def _by_samples(
     order: Mapping[tuple[int, str], Sorted],
     sums: Mapping[str, Mapping[str, Sums]],
     others: OtherCurves | None,
+    robust: Robust | None,
     bootstrap: int,
     seed: int,
 ) -> _Spread:
     rng = np.random.default_rng(seed)
     of_curves = np.random.default_rng([seed, 1])
+    of_robust = np.random.default_rng([seed, 2])
     auc: dict[tuple[int, str], list[Floats]] = {key: [] for key in order}
     found: dict[tuple[str, str], list[Floats]] = {}
     for first in range(0, bootstrap, CHUNK):
@@ -371,9 +394,11 @@ def _by_samples(
             for name in sums:
                 auc[rank, name].append(order[rank, name].auc(weight))
         weights = others.draw(drawn.shape[1], of_curves) if others else None
+        calm = robust.draw(drawn.shape[1], of_robust) if robust else None
         for name, by_measure in sums.items():
             for measure, total in by_measure.items():
-                found.setdefault((measure, name), []).append(total.of(drawn, weights))
+                how = (calm or ()) if measure == ROBUST_DCG else (weights,)
+                found.setdefault((measure, name), []).append(total.of(drawn, *how))
     return _Spread(
         {key: _Sampled(np.concatenate(chunks)) for key, chunks in auc.items()},
         {key: _Sampled(np.concatenate(chunks)) for key, chunks in found.items()},
@@ -386,10 +411,12 @@ def _by_influence(
     order: Mapping[tuple[int, str], Sorted],
     sums: Mapping[str, Mapping[str, Sums]],
     others: OtherCurves | None,
+    robust: Robust | None,
     seed: int,
 ) -> _Spread:
     once = np.ones((matrix.n_queries, 1))
     weights = others.draw(CURVES, np.random.default_rng([seed, 1])) if others else None
+    calm = robust.draw(CURVES, np.random.default_rng([seed, 2])) if robust else None
     return _Spread(
         {
             (rank, name): _Moved(
@@ -401,7 +428,9 @@ def _by_influence(
             (measure, name): _Moved(
                 total.value,
                 total.influence(),
-                total.of(once, weights) if total.by_place else np.empty(0),
+                total.of(once, *((calm or ()) if measure == ROBUST_DCG else (weights,)))
+                if total.by_place
+                else np.empty(0),
             )
             for name, by_measure in sums.items()
             for measure, total in by_measure.items()

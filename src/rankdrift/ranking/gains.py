@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, NotIdentified
-from rankdrift.core.types import Floats, Indices, Ints, Ranks, Segment, SmallInts
+from rankdrift.core.types import Bools, Floats, Indices, Ints, Ranks, Segment, SmallInts
 from rankdrift.core.words import ranges
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.table import all_curves, recommended
@@ -19,6 +20,13 @@ from rankdrift.ranking.matrix import Matrix
 
 Beyond = Literal["error", "clip"]
 """A click at a rank without propensity: stop, or take the propensity of the nearest rank."""
+GainKind = Literal["ipw", "dr", "poisson", "judgments"]
+"""What is learnt from: clicks worth 1 / p; the same, where what a clip takes away is given back as
+features expect it (doubly robust); counts of clicks, with the propensity as exposure; or the judged
+relevance, in place of clicks."""
+# Of two gains that differ by less than this share, a library is told the same: its table of
+# different gains would be as long as the rows.
+SAME_GAIN = 0.01
 
 
 @dataclass(frozen=True)
@@ -50,10 +58,34 @@ class Gains:
 
 @dataclass(frozen=True)
 class Lists:
-    """Rows to learn from with the gain (N,) of each."""
+    """Rows to learn from with the gain (N,) of each; exposure (N,): where gains are counts of
+    clicks, how many would be expected whatever the features, else None."""
 
     matrix: Matrix
     gain: Floats
+    exposure: Floats | None = None
+
+    def take(self, keep: Bools) -> Lists:
+        """Some of the rows."""
+        exposure = None if self.exposure is None else self.exposure[keep]
+        return Lists(self.matrix.take(keep), self.gain[keep], exposure)
+
+    def together(self) -> Lists:
+        """Counts of rows of a query that have the same features added up: one row stands for
+        them, and the lists are gone. Gains by search stay as they are."""
+        if self.exposure is None:
+            return self
+        matrix = self.matrix
+        key = keys_of_rows(matrix)
+        _, first, same = np.unique(key, return_index=True, return_inverse=True)
+        kept = np.zeros(len(matrix), bool)
+        kept[first] = True
+        order = np.argsort(first)
+        clicks, exposure = (
+            np.bincount(same, values, len(first)).astype(np.float64)[order]
+            for values in (self.gain, self.exposure)
+        )
+        return Lists(matrix.take(kept), clicks, exposure)
 
     @property
     def sizes(self) -> Ints:
@@ -110,8 +142,8 @@ def weigh(
             raise BadOption("clip limits 1 / propensity, and there are no propensities.")
         gain[matrix.click] = 1.0
     else:
-        for rows, curve in _curves(matrix, propensities, pool):
-            places, of_nearest = _places(curve, matrix.rank[rows], beyond)
+        for rows, curve in _curves(matrix, propensities, pool, np.flatnonzero(matrix.click)):
+            places, of_nearest = _places(curve, matrix.rank[rows], beyond, "clicks")
             gain[rows] = 1 / curve.values[places]
             borrowed += of_nearest
     clipped = int((gain > clip).sum()) if clip is not None else 0
@@ -128,26 +160,91 @@ def weigh(
     )
 
 
+def looked_at(
+    matrix: Matrix, propensities: Propensities, *, beyond: Beyond = "error", pool: bool = False
+) -> Floats:
+    """(N,): the propensity of every row, clicked or not.
+
+    Parameters
+    ----------
+    matrix
+        The rows.
+    propensities, beyond, pool
+        As of `weigh`.
+    """
+    found = np.empty(len(matrix))
+    for rows, curve in _curves(matrix, propensities, pool, np.arange(len(matrix))):
+        found[rows] = curve.values[_places(curve, matrix.rank[rows], beyond, "results")[0]]
+    return found
+
+
 @dataclass(frozen=True)
 class Weighting:
-    """How clicks are weighed: the options of `weigh`, for every set of rows alike."""
+    """How clicks are weighed: the options of `weigh`, for every set of rows alike.
+
+    kind: what is learnt from; relevance (N,): of the rows that are weighed, what features expect
+    it to be for "dr", and what it was judged to be for "judgments".
+    """
 
     propensities: Propensities | None
     clip: float | None
     beyond: Beyond
     pool: bool
+    kind: GainKind = "ipw"
+    relevance: Floats | None = None
 
     def weigh(self, matrix: Matrix) -> tuple[Lists, Gains]:
         """The rows with their gains, and what is to be said about these."""
-        gains = weigh(matrix, self.propensities, clip=self.clip, beyond=self.beyond, pool=self.pool)
+        if self.kind == "judgments" and self.relevance is not None:
+            gain = _coarse(self.relevance)
+            return Lists(matrix, gain), replace(_counted(matrix), largest=float(gain.max()))
+        if self.kind == "poisson":
+            p = self.looked_at(matrix)
+            exposure = p * (matrix.n_clicks / p.sum())
+            return Lists(matrix, matrix.click.astype(float), exposure), _counted(matrix)
+        gains = self.by_clicks(matrix)
+        if self.kind == "dr" and self.relevance is not None:
+            p = self.looked_at(matrix)
+            weight = 1 / p if self.clip is None else np.minimum(1 / p, self.clip)
+            robust = self.relevance + (matrix.click - p * self.relevance) * weight
+            # Never below 0 but by rounding: p times the weight is 1 at most.
+            return Lists(matrix, _coarse(np.maximum(robust, 0.0))), gains
         return Lists(matrix, gains.gain), gains
 
+    def by_clicks(self, matrix: Matrix) -> Gains:
+        """What clicks are worth by their weight, whatever is learnt from."""
+        return weigh(matrix, self.propensities, clip=self.clip, beyond=self.beyond, pool=self.pool)
 
-def _curves(matrix: Matrix, p: Propensities, pool: bool) -> Iterator[tuple[Indices, Propensities]]:
-    """(clicked rows, the curve that is theirs)."""
-    clicked = np.flatnonzero(matrix.click)
+    def looked_at(self, matrix: Matrix) -> Floats:
+        """(N,): the propensity of every row; 1 without propensities."""
+        if self.propensities is None:
+            return np.ones(len(matrix))
+        return looked_at(matrix, self.propensities, beyond=self.beyond, pool=self.pool)
+
+    def take(self, keep: Bools) -> Weighting:
+        """For some of the rows."""
+        return self if self.relevance is None else replace(self, relevance=self.relevance[keep])
+
+
+def _counted(matrix: Matrix) -> Gains:
+    """Of clicks that are counted, each as one."""
+    clicks = matrix.n_clicks
+    return Gains(matrix.click.astype(float), clicks, effective=float(clicks), largest=1.0)
+
+
+def _coarse(gain: Floats) -> Floats:
+    """The same to within half of SAME_GAIN."""
+    there = gain > 0
+    steps = np.round(np.log(np.where(there, gain, 1.0)) / SAME_GAIN)
+    return np.where(there, np.exp(SAME_GAIN * steps), 0.0)
+
+
+def _curves(
+    matrix: Matrix, p: Propensities, pool: bool, wanted: Indices
+) -> Iterator[tuple[Indices, Propensities]]:
+    """(rows, the curve that is theirs), of the rows wanted."""
     if pool or not p.segment_columns:
-        yield clicked, p
+        yield wanted, p
         return
     missing = [c for c in p.segment_columns if c not in matrix.segment_columns]
     if missing:
@@ -162,11 +259,12 @@ def _curves(matrix: Matrix, p: Propensities, pool: bool) -> Iterator[tuple[Indic
     }
     curves = p.segments
     rows_of: dict[Segment, list[Indices]] = {}
-    for i in np.unique(matrix.segment[clicked]):
-        rows_of.setdefault(of_segment[int(i)], []).append(clicked[matrix.segment[clicked] == i])
+    for i in np.unique(matrix.segment[wanted]):
+        rows_of.setdefault(of_segment[int(i)], []).append(wanted[matrix.segment[wanted] == i])
     unknown = {s: sum(map(len, rows)) for s, rows in rows_of.items() if s not in curves}
     if unknown:
-        missed = ", ".join(f"{'/'.join(map(str, s))} ({n:,} clicks)" for s, n in unknown.items())
+        what = "clicks" if matrix.click[wanted].all() else "results"
+        missed = ", ".join(f"{'/'.join(map(str, s))} ({n:,} {what})" for s, n in unknown.items())
         known = ", ".join("/".join(map(str, s)) for s in curves) or "none"
         raise NotIdentified(
             f"There are no propensities for the segment {missed}; there are for: {known}. Estimate "
@@ -177,13 +275,14 @@ def _curves(matrix: Matrix, p: Propensities, pool: bool) -> Iterator[tuple[Indic
         yield np.concatenate(rows), curves[segment]
 
 
-def _places(p: Propensities, ranks: Ranks, beyond: Beyond) -> tuple[Indices, int]:
-    """Where in the curve each of `ranks` is, and how many of them took the nearest rank."""
+def _places(p: Propensities, ranks: Ranks, beyond: Beyond, what: str) -> tuple[Indices, int]:
+    """Where in the curve each of `ranks` is, and how many of them took the nearest rank; what:
+    has these ranks, in words."""
     known = np.isin(ranks, p.ranks)
     if not known.all() and beyond == "error":
         missing = np.unique(ranks[~known])
         raise NotIdentified(
-            f"{(~known).sum():,} of {len(ranks):,} clicks are at ranks without a propensity: "
+            f"{(~known).sum():,} of {len(ranks):,} {what} are at ranks without a propensity: "
             f"{ranges(missing.tolist())}; the curve covers {ranges(p.ranks.tolist())}. Leave such "
             "rows out (--max-rank), estimate with a loglog curve or --extrapolate-to, or give "
             "them the propensity of the nearest rank with --beyond clip."
@@ -209,10 +308,14 @@ class OtherCurves:
     deviations: tuple[Floats, ...]
     clip: float | None
 
+    def draw_log_p(self, samples: int, rng: np.random.Generator) -> Floats:
+        """(K, B): the log of so many curves, drawn from the errors of the estimate."""
+        moved = [d @ rng.normal(size=(d.shape[1], samples)) for d in self.deviations]
+        return np.asarray(self.log_p[:, None] + np.concatenate(moved))
+
     def draw(self, samples: int, rng: np.random.Generator) -> Floats:
         """(K, B): the weights of so many curves, drawn from the errors of the estimate."""
-        moved = [d @ rng.normal(size=(d.shape[1], samples)) for d in self.deviations]
-        weight = np.exp(-(self.log_p[:, None] + np.concatenate(moved)))
+        weight = np.exp(-self.draw_log_p(samples, rng))
         return weight if self.clip is None else np.minimum(weight, self.clip)
 
 
@@ -233,10 +336,36 @@ def other_curves(
     propensities, clip, beyond, pool
         As of `weigh`.
     """
+    return _others(matrix, propensities, np.flatnonzero(matrix.click), clip, beyond, pool)
+
+
+def curves_of_rows(
+    matrix: Matrix, propensities: Propensities, *, pool: bool = False
+) -> OtherCurves | None:
+    """As `other_curves`, of every row, clicked or not; ranks without propensity take the nearest.
+
+    Parameters
+    ----------
+    matrix
+        The rows.
+    propensities, pool
+        As of `weigh`.
+    """
+    return _others(matrix, propensities, np.arange(len(matrix)), None, "clip", pool)
+
+
+def _others(
+    matrix: Matrix,
+    propensities: Propensities,
+    wanted: Indices,
+    clip: float | None,
+    beyond: Beyond,
+    pool: bool,
+) -> OtherCurves | None:
     rows, places, curves, before = [], [], [], 0
-    for of_curve, curve in _curves(matrix, propensities, pool):
+    for of_curve, curve in _curves(matrix, propensities, pool, wanted):
         rows.append(of_curve)
-        places.append(_places(curve, matrix.rank[of_curve], beyond)[0] + before)
+        places.append(_places(curve, matrix.rank[of_curve], beyond, "clicks")[0] + before)
         curves.append(curve)
         before += len(curve.ranks)
     if not any(curve.deviations.any() for curve in curves):
@@ -258,6 +387,15 @@ def gain_table(*gains: Floats) -> Floats:
 def labels(gain: Floats, table: Floats) -> SmallInts:
     """The place of each gain in the table: LightGBM takes labels that are whole numbers."""
     return np.searchsorted(table, gain).astype(np.int32)
+
+
+def keys_of_rows(matrix: Matrix) -> NDArray[np.uint64]:
+    """(N,): the same for rows of a query whose features are the same, and hardly for others."""
+    factors = np.random.default_rng(0).integers(1, 2**63, 1 + matrix.x.shape[1], np.uint64)
+    key = matrix.query.astype(np.uint64) * factors[0]
+    for column, factor in zip(matrix.x.T, factors[1:], strict=True):
+        key += (column + np.float32(0)).view(np.uint32) * factor  # adding 0 makes 0 of -0
+    return key
 
 
 def ideal_dcg(gain: Floats, search: Ints, searches: int) -> Floats:

@@ -21,10 +21,12 @@ from rankdrift.ranking.matrix import Matrix
 @dataclass(frozen=True)
 class ByPlace:
     """A measure of clicks before they are weighed: above, below (K, Q), sparse, for each place of
-    `OtherCurves` and query; None where it has nothing to do with weights."""
+    `OtherCurves` and query; None where it has nothing to do with weights. expected (K, Q): what
+    features expect there, of which the share that clicks tell is taken off."""
 
     above: Any
     below: Any
+    expected: Any = None
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,16 @@ class Sums:
         """Of all queries, each once."""
         return float(self.of(np.ones((len(self.above), 1)))[0])
 
-    def of(self, drawn: NDArray[Any], weight: Floats | None = None) -> Floats:
+    def of(
+        self, drawn: NDArray[Any], weight: Floats | None = None, seen: Floats | None = None
+    ) -> Floats:
         """(B,) from how often each query was drawn (Q, B), and the weights (K, B) of clicks in
-        each sample, if they differ."""
+        each sample, if they differ, with the share (K, B) that clicks then tell."""
         above, below = self.above @ drawn, self.below @ drawn
         if weight is not None and self.by_place is not None:
             above = (weight * (self.by_place.above @ drawn)).sum(axis=0)
+            if seen is not None and self.by_place.expected is not None:
+                above = above + ((1 - seen) * (self.by_place.expected @ drawn)).sum(axis=0)
             if self.by_place.below is not None:
                 below = (weight * (self.by_place.below @ drawn)).sum(axis=0)
         return np.where(below > 0, above / np.where(below > 0, below, 1.0), np.nan)
@@ -138,3 +144,46 @@ def measures(
             np.bincount(of_search, good, matrix.n_queries).astype(float),
         )
     return found
+
+
+def robust_dcg(
+    matrix: Matrix,
+    discount: Floats,
+    *,
+    of_click: Floats,
+    of_features: Floats,
+    seen: Floats,
+    others: OtherCurves | None,
+) -> Sums:
+    """DCG of clicks with bounded weights, and of what features expect for the rest.
+
+    Parameters
+    ----------
+    matrix
+        The rows.
+    discount
+        (N,), by the model's order.
+    of_click
+        (N,): what a click on the row is worth.
+    of_features
+        (N,): the relevance that features expect.
+    seen
+        (N,): the share of it that clicks tell.
+    others
+        Other ways to weigh, of all rows.
+    """
+    clicked = matrix.click * discount
+    expected = of_features * discount
+    first = np.searchsorted(matrix.search, np.arange(matrix.n_searches))
+    searches = np.bincount(matrix.query[first], minlength=matrix.n_queries).astype(float)
+    total = of_click * clicked + (1 - seen) * expected
+    by_place = None
+    if others is not None:
+        from scipy.sparse import csr_array
+
+        at = (others.place, matrix.query[others.rows])
+        shape = (len(others.log_p), matrix.n_queries)
+        above, given = (csr_array((v[others.rows], at), shape=shape) for v in (clicked, expected))
+        by_place = ByPlace(above, None, given)
+    above_all = np.bincount(matrix.query, total, matrix.n_queries).astype(np.float64)
+    return Sums(above_all, searches, by_place=by_place)

@@ -16,19 +16,31 @@ from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.backends import BACKENDS, EachTree, Settings
 from rankdrift.ranking.choosing import candidates, choose
+from rankdrift.ranking.expecting import expect_clicks
 from rankdrift.ranking.gains import (
     Beyond,
+    GainKind,
     Gains,
+    Lists,
     Weighting,
     as_propensities,
     fingerprint,
 )
+from rankdrift.ranking.judged import Judged, judged_relevance
 from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.matrix_reading import Wanted, read_matrix
 from rankdrift.ranking.ranker import Ranker, sketch
 
 # What one processor compares; measured with both libraries, to tell how long it will take.
 PAIRS_A_SECOND = 4e8
+BY_NAME: tuple[GainKind, ...] = ("ipw", "dr", "poisson")
+"""Gains that have a name; judgments are given themselves."""
+# What is not chosen with such gains: 2 is the clip of a doubly robust gain, others have no weights.
+GIVEN_BY_KIND: Mapping[GainKind, Mapping[str, Any]] = {
+    "dr": {"clip": 2.0},
+    "poisson": {"clip": None, "norm": False},
+    "judgments": {"clip": None},
+}
 
 
 @names_checked
@@ -36,6 +48,7 @@ def train(
     data: Log | Matrix,
     *,
     propensities: Propensities | str | os.PathLike[str] | None = None,
+    gains: GainKind | Judged = "ipw",
     features: Wanted = ("f_*",),
     categorical: str | Sequence[str] = (),
     trees: int = 100,
@@ -70,6 +83,12 @@ def train(
     propensities
         Those of `estimate`, or their file. Without them every click is worth 1: the
         biased model. Those with segments are used by segment.
+    gains
+        What is learnt from. "ipw": clicks worth 1 / p. "dr", doubly robust: no click is worth
+        more than 2 (or `clip`), and what that takes away is given back as features expect it, by
+        trees on other queries. "poisson": counts of clicks instead of lists, with the log of the
+        propensity as offset. Or judgments, as `judge` makes them: each row is worth its doc's
+        relevance.
     features, categorical
         How to read a log, as in `read_matrix`; a Matrix has its own.
     trees
@@ -127,11 +146,14 @@ def train(
     NotIdentified
         If a click is at a rank, or in a segment, that the propensities say nothing about.
     """
+    curve = as_propensities(propensities)
+    kind = _kind(gains, curve, clip=clip, norm=norm, validation=validation)
     given: dict[str, Any] = {
         name: value
         for name, value in (("leaves", leaves), ("min_rows", min_rows), ("norm", norm))
         if value is not None
     }
+    given |= GIVEN_BY_KIND.get(kind, {})
     if clip is not None:
         given["clip"] = None if clip == np.inf else clip
     settings = Settings(
@@ -153,23 +175,33 @@ def train(
             "early_stopping needs queries to judge by: give validation= a share, such as 0.1, or "
             "another log."
         )
-    weighting = Weighting(as_propensities(propensities), clip, beyond, pool)
     say = say or (lambda _: None)
-    whole = rows_to_learn(data, features, categorical, say)
+    whole = rows_to_learn(data, features, categorical, say, docs=kind == "judgments")
     kept, apart = _validation(whole, validation, seed, say)
     # Results with equal scores keep the order of the rows: the order in which they were shown
     # would let the ranks back in.
     rows = kept.shuffled(seed)
     _say_time(say, rows, trees)
     library = BACKENDS.get(backend)
+    weighting = Weighting(curve, clip, beyond, pool, kind)
+    if kind == "dr":
+        say("Learning what features expect of each result, from the clicks of other queries.")
+        weighting = replace(
+            weighting, relevance=expect_clicks(rows, weighting, settings, library, each)
+        )
+    elif not isinstance(gains, str):
+        relevance, judged_rows = judged_relevance(rows, gains)
+        say(f"{judged_rows:,} of {len(rows):,} rows show a doc that was judged for their query.")
+        weighting = replace(weighting, relevance=relevance)
     choice = choose(
         rows,
         candidates(
             given,
-            rows=len(rows),
-            weighted=weighting.propensities is not None,
+            rows=len(weighting.weigh(rows)[0].together().gain),
+            weighted=curve is not None,
             counts_rows=library.counts_rows,
             fixed=fixed,
+            largest=replace(weighting, clip=None).by_clicks(rows).largest,
         ),
         weighting,
         settings,
@@ -182,13 +214,15 @@ def train(
     settings = replace(
         settings, leaves=capacity.leaves, min_rows=capacity.min_rows, norm=capacity.norm
     )
-    learnt, gains = weighting.weigh(rows)
-    judged = weighting.weigh(apart.shuffled(seed))[0] if apart else None
-    curve = weighting.propensities
-    _say_clicks(say, kept, gains, weighted=curve is not None)
-    grown = library.grow(learnt, judged, settings, each)
+    learnt, worth = weighting.weigh(rows)
+    judged = None
+    if apart:
+        judge = apart.shuffled(seed)
+        judged = Lists(judge, weighting.by_clicks(judge).gain)
+    _say_clicks(say, kept, worth, weighted=curve is not None and kind in ("ipw", "dr"))
+    grown = library.grow(learnt.together(), judged, settings, each)
     return Ranker(
-        name=name or ("biased" if curve is None else "unbiased"),
+        name=name or ("biased" if curve is None and kind == "ipw" else "unbiased"),
         backend=backend,
         text=grown.text,
         features=kept.features,
@@ -199,6 +233,7 @@ def train(
             "min_rows": capacity.min_rows,
             "norm": capacity.norm,
             "clip": capacity.clip,
+            "gains": kind,
             "fixed": fixed,
             "choice": choice.to_dict(),
             "beyond": beyond,
@@ -209,7 +244,7 @@ def train(
             "params": dict(params or {}),
             "version": __version__,
         },
-        gains=gains.to_dict(),
+        gains=worth.to_dict(),
         training=whole.describe() | {"queries": kept.n_queries, "clicks": kept.n_clicks},
         propensities=fingerprint(curve) if curve else None,
         queries=sketch(whole.query_keys),
@@ -218,11 +253,46 @@ def train(
     )
 
 
+def _kind(
+    gains: GainKind | Judged,
+    curve: Propensities | None,
+    *,
+    clip: float | None,
+    norm: bool | None,
+    validation: Any,
+) -> GainKind:
+    """What is learnt from, if it goes with the other options."""
+    if isinstance(gains, str) and gains not in BY_NAME:
+        raise BadOption(
+            f"No gains {gains!r}.{did_you_mean(gains, BY_NAME)} There are {', '.join(BY_NAME)}, "
+            "and judgments as `judge` makes them."
+        )
+    kind: GainKind = gains if isinstance(gains, str) else "judgments"
+    if kind == "ipw":
+        return kind
+    if curve is None:
+        raise BadOption(
+            f"Gains by {kind} need propensities (--propensities): without them every click is "
+            "worth the same, and there is nothing to correct."
+        )
+    if kind in ("poisson", "judgments") and clip is not None:
+        raise BadOption(f"clip limits the weight of clicks, and gains by {kind} have none.")
+    if kind == "poisson" and norm:
+        raise BadOption("norm damps what pairs pull, and gains by poisson compare no pairs.")
+    if kind == "poisson" and validation is not None:
+        raise BadOption(
+            "validation watches DCG while lists are learnt, and gains by poisson have no lists. "
+            "Leave it out, or use other gains."
+        )
+    return kind
+
+
 def rows_to_learn(
     data: Log | Matrix,
     features: Wanted,
     categorical: str | Sequence[str],
     say: Callable[[str], None],
+    docs: bool = False,
 ) -> Matrix:
     """The searches that teach something: with a click and something to compare it with.
 
@@ -234,6 +304,8 @@ def rows_to_learn(
         How to read a log, as in `read_matrix`; a matrix has its own.
     say
         Called with what there is to remark about the rows.
+    docs
+        Keep the docs of a log too.
 
     Returns
     -------
@@ -247,7 +319,12 @@ def rows_to_learn(
     """
     if isinstance(data, Log):
         matrix = read_matrix(
-            data, features=features, categorical=categorical, searches="clicked", say=say
+            data,
+            features=features,
+            categorical=categorical,
+            docs=docs,
+            searches="clicked",
+            say=say,
         )
     elif isinstance(data, Matrix):
         matrix = data

@@ -21,14 +21,15 @@ from rankdrift.ranking.ranker import Ranker
 
 @dataclass(frozen=True)
 class FixedRanks:
-    """AUC at fixed ranks by model, of results as they were shown and in random order, without the
-    luck of clicks.
+    """AUC at fixed ranks by model, without the luck of clicks: of results as they were shown, of
+    the same with the mean score of each query taken away, and of results in random order.
 
     slopes: how much the log odds of relevance grow with the log of the rank, by itself and among
     results whose features are alike.
     """
 
     shown: Mapping[str, float]
+    centred: Mapping[str, float]
     mixed: Mapping[str, float]
     slopes: tuple[float, float]
 
@@ -48,13 +49,26 @@ def judge_fixed_ranks(
         The true ones (R,), of ranks from 1 on.
     """
 
-    def judged(rows: Matrix) -> dict[str, float]:
-        return {
-            name: expected_auc(rows, ranker.predict(rows), propensities)
+    scores = {name: ranker.predict(shown) for name, ranker in rankers.items()}
+    return FixedRanks(
+        {name: expected_auc(shown, found, propensities) for name, found in scores.items()},
+        {
+            name: expected_auc(shown, _centred(shown, found), propensities)
+            for name, found in scores.items()
+        },
+        {
+            name: expected_auc(mixed, ranker.predict(mixed), propensities)
             for name, ranker in rankers.items()
-        }
+        },
+        slopes(shown),
+    )
 
-    return FixedRanks(judged(shown), judged(mixed), slopes(shown))
+
+def _centred(matrix: Matrix, score: Floats) -> Floats:
+    """Scores without their query's mean: the order of a query's results, and nothing else."""
+    rows = np.bincount(matrix.query, minlength=matrix.n_queries)
+    mean = np.bincount(matrix.query, score, matrix.n_queries) / rows
+    return np.asarray(score - mean[matrix.query])
 
 
 def expected_auc(matrix: Matrix, score: Floats, propensities: Floats) -> float:

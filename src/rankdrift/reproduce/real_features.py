@@ -215,8 +215,10 @@ def _clicks(
     rng: np.random.Generator,
     with_em: bool,
     threads: int | None,
+    depth: int | None = None,
 ) -> tuple[Matrix, dict[str, Propensities]]:
-    """The rows shown with their clicks, and the propensities that each model is to use."""
+    """The rows shown with their clicks, and the propensities that each model is to use; depth: how
+    many results a search shows, None for all."""
     rows = np.tile(np.arange(len(data.label)), searches)
     search = np.repeat(np.arange(searches), len(data.label)) * (data.query[-1] + 1)
     search += data.query[rows]
@@ -226,6 +228,9 @@ def _clicks(
     rows, search = rows[order], search[order]
     starts = np.searchsorted(search, search)
     rank = np.arange(len(rows)) - starts + 1
+    if depth is not None:
+        shown = rank <= depth
+        rows, search, rank = rows[shown], search[shown], rank[shown]
     click = rng.random(len(rows)) < data.relevance[rows] / rank
     matrix = Matrix.from_arrays(
         data.x[rows], rank=rank, click=click, query=data.query[rows], search=search

@@ -1,8 +1,8 @@
 """Table 1 of the paper on a made-up marketplace: rankers trained with and without propensities,
 judged at fixed ranks, and by the truth, which the paper could not know.
 
-The market's settings are its defaults, and sizes are the paper's: nothing here was chosen by
-what comes out.
+Sizes are the paper's, and the ways in which queries may differ were written down before there were
+results: nothing here was chosen by what comes out.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from rankdrift.reproduce.models import (
     trained,
     true_curve,
 )
-from rankdrift.simulate import market
+from rankdrift.simulate import market as make_market
 from rankdrift.simulate.marketplace import MARKET_QUERY, SAME_QUERY_SAME_RELEVANCE
 
 if TYPE_CHECKING:
@@ -54,8 +54,9 @@ PAPER = {
 }  # fmt: skip
 ENDINGS = (".json", ".txt", ".tex")
 TEST_START, TRAIN_START = "2024-01-05", "2024-01-01"
-Order = Literal["shown", "mixed"]
-"""Results as they were shown, or in random order."""
+Order = Literal["shown", "centred", "mixed"]
+"""Results as they were shown, the same without the level of each query's scores, or in random
+order."""
 ORDERS: tuple[Order, ...] = get_args(Order)
 
 
@@ -81,6 +82,23 @@ SIZES = {
 }
 
 
+MARKETS: Mapping[str, Mapping[str, float]] = {
+    # As `market` has it: every query finds as much, with the same ladder of scores.
+    "alike": {},
+    # Catalogues have much of some things and little of others: half of the queries find fewer
+    # than 360 of 700 items, one in twenty fewer than 100.
+    "candidates": {"candidate_spread": 1.0},
+    # How well texts match depends on the words of the query as much as on the doc.
+    "levels": {"level_spread": 1.0},
+    # Rankers in use know sales and past clicks, which no exported feature has: as much of them
+    # as of popularity.
+    "hidden": {"hidden_knowledge": 0.35},
+    # All of it, as real queries do.
+    "mixed": {"candidate_spread": 1.0, "level_spread": 1.0, "hidden_knowledge": 0.35},
+}
+"""How queries differ, by name: options of `market`."""
+
+
 @dataclass(frozen=True)
 class Run:
     """One seed: the propensities that models were trained with, and how the models did."""
@@ -93,10 +111,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Table:
-    """Runs of several seeds; numbers are means over seeds, ± the deviation of one seed."""
+    """Runs of several seeds; numbers are means over seeds, ± the deviation of one seed.
+
+    market: one of MARKETS.
+    """
 
     size: Size
     runs: tuple[Run, ...]
+    market: str = "alike"
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -139,6 +161,7 @@ class Table:
         """Everything, as plain values for JSON."""
         others = [model for model in self.models if model != BIASED]
         return {
+            "market": self.market,
             "size": vars(self.size),
             "seeds": [run.seed for run in self.runs],
             "paper": {str(rank): list(numbers) for rank, numbers in PAPER.items()},
@@ -172,8 +195,61 @@ class Table:
         return "\n".join([*_beside(self), "", *_truth(self)]) + "\n"
 
 
+@dataclass(frozen=True)
+class Tables:
+    """The same table in one or several of MARKETS."""
+
+    tables: tuple[Table, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain values for JSON: the first, and a list of the others."""
+        first, *others = (table.to_dict() for table in self.tables)
+        return first | {"others": others}
+
+    def to_text(self) -> str:
+        """A line for each market: what fixed ranks say, what is true, and what decides it; of a
+        single one its own text."""
+        if len(self.tables) == 1:
+            return self.tables[0].to_text()
+        head = (
+            "market",
+            "true NDCG",
+            "AUC, clicks",
+            "AUC, chances",
+            "no levels",
+            "random",
+            "slope",
+        )
+        lines = [f"{OURS} over {BIASED}", _line(head)]
+        for table in self.tables:
+            ndcg = [table.measure("true NDCG", model) for model in (OURS, BIASED)]
+            true = 100 * (ndcg[0] / ndcg[1] - 1)
+            by_order = [_percents(table.expected(OURS, order)) for order in ORDERS]
+            given = np.array([run.fixed_ranks.slopes[1] for run in table.runs])
+            clicks = table.improvements(OURS, BIASED, None)[:, 0]
+            cells = (_percents(true), _percents(clicks), *by_order, f"{given.mean():+.2f}")
+            lines.append(_line((table.market, *cells)))
+        lines += ["", f"AUC of {OURS} at fixed ranks, by clicks, beside the paper's"]
+        for base in self.tables[0].baselines:
+            lines.append(_line((f"over {base}", *(f"rank {rank}" for rank in PAPER))))
+            of_paper = (PAPER[rank][2 * (base == EM)] for rank in PAPER)
+            lines.append(_line(("paper", *(f"+{mean:.1f}%" for mean in of_paper))))
+            for table in self.tables:
+                found = (table.improvements(OURS, base, rank)[:, 0] for rank in PAPER)
+                lines.append(_line((table.market, *map(_percents, found))))
+        return "\n".join([*lines, "", *MEANING]) + "\n"
+
+
+MEANING = (
+    "Means over seeds ± the deviation of one seed. No levels: without the mean score of each",
+    "query. Random: the results in random order. Slope: of the log odds of relevance against the",
+    "log of the rank, among results with like features.",
+)
+
+
 def reproduce_table(
     *,
+    market: str = "alike",
     size: str | Size = "paper",
     seeds: Sequence[int] | None = None,
     models: Sequence[str] = MODELS,
@@ -185,6 +261,8 @@ def reproduce_table(
 
     Parameters
     ----------
+    market
+        How its queries differ, one of MARKETS.
     size
         "paper" (40,000 training searches with a click, 10,000 test searches), "small" (10,000
         and 5,000), or a Size.
@@ -212,6 +290,10 @@ def reproduce_table(
                 f"No size {size!r}.{did_you_mean(size, SIZES)} There are {', '.join(SIZES)}."
             )
         size = SIZES[size]
+    if market not in MARKETS:
+        raise BadOption(
+            f"No market {market!r}.{did_you_mean(market, MARKETS)} There are {', '.join(MARKETS)}."
+        )
     for model in models:
         if model not in MODELS:
             raise BadOption(
@@ -225,8 +307,8 @@ def reproduce_table(
     runs = []
     for seed in seeds:
         with tempfile.TemporaryDirectory(prefix="rankdrift-table-", dir=folder) as scratch:
-            runs.append(_run(Path(scratch), size, seed, models, threads, say))
-    return Table(size, tuple(runs))
+            runs.append(_run(Path(scratch), market, size, seed, models, threads, say))
+    return Table(size, tuple(runs), market)
 
 
 def is_ours_better(table: Table) -> bool:
@@ -240,12 +322,13 @@ def is_ours_better(table: Table) -> bool:
     )
 
 
-def save_table(table: Table, path: str | os.PathLike[str]) -> None:
+def save_table(table: Table | Tables, path: str | os.PathLike[str]) -> None:
     """Write .json, which holds everything, .txt, or .tex."""
+    every = table.tables if isinstance(table, Tables) else (table,)
     forms: dict[str, Callable[[], str]] = {
         ".json": lambda: json.dumps(table.to_dict(), indent=1, allow_nan=False) + "\n",
         ".txt": table.to_text,
-        ".tex": lambda: _latex(table),
+        ".tex": lambda: "\n".join(map(_latex, every)),
     }
     write_text(path, forms[check_ending(path)]())
 
@@ -260,6 +343,7 @@ def check_ending(path: str | os.PathLike[str]) -> str:
 
 def _run(
     folder: Path,
+    name: str,
     size: Size,
     seed: int,
     models: Sequence[str],
@@ -267,11 +351,13 @@ def _run(
     say: Callable[[str], None],
 ) -> Run:
     say(f"Seed {seed}: making the market.")
-    options: dict[str, Any] = {"queries": size.queries, "seed": seed, "days": 4, "labels": True}
-    made = market(folder / "train", rows=size.train_rows, start=TRAIN_START, **options)
+    options: dict[str, Any] = {
+        "queries": size.queries, "seed": seed, "days": 4, "labels": True, **MARKETS[name],
+    }  # fmt: skip
+    made = make_market(folder / "train", rows=size.train_rows, start=TRAIN_START, **options)
     options |= {"rows": size.test_rows, "start": TEST_START}
-    later = market(folder / "test", **options)
-    mixed = market(folder / "mixed", randomised=1.0, **options)
+    later = make_market(folder / "test", **options)
+    mixed = make_market(folder / "mixed", randomised=1.0, **options)
     log = _log(made.paths, size)
     rows = _first(read_matrix(log, searches="clicked"), size.train)
     curves: dict[str, Propensities] = {}
@@ -385,9 +471,10 @@ def _latex(table: Table) -> str:
 
 
 def _truth(table: Table) -> list[str]:
+    heads = ("by clicks", "by chances", "no levels", "random order")
     lines = [
-        f"{'':<20}{'':>18}{'AUC at fixed ranks over biased':>48}",
-        f"{'model':<20}{'true NDCG':>18}{'by clicks':>16}{'by chances':>16}{'random order':>16}",
+        f"{'':<20}{'':>18}{'AUC at fixed ranks over biased':>64}",
+        f"{'model':<20}{'true NDCG':>18}{''.join(f'{head:>16}' for head in heads)}",
     ]
     for model in table.models:
         ndcg = table.measure("true NDCG", model)
@@ -395,7 +482,7 @@ def _truth(table: Table) -> list[str]:
         if model != BIASED:
             by_chance = [table.expected(model, order) for order in ORDERS]
             cells += [_cell(table.improvements(model, BIASED, None))]
-            cells += [f"{found.mean():+.1f}{_spread(found, 1)}%" for found in by_chance]
+            cells += map(_percents, by_chance)
         aligned = "".join(f"{cell:>{16 if i else 18}}" for i, cell in enumerate(cells))
         lines.append(f"{model:<20}{aligned}")
     alone, given = np.mean([run.fixed_ranks.slopes for run in table.runs], axis=0)
@@ -405,6 +492,17 @@ def _truth(table: Table) -> list[str]:
         f"Log odds of relevance against the log of the rank: slope {alone:+.2f}, among results "
         f"with like features {given:+.2f}.",
     ]
+
+
+def _line(cells: Sequence[str]) -> str:
+    first, *others = cells
+    return f"{first:<12}" + "".join(f"{cell:>14}" for cell in others)
+
+
+def _percents(values: Floats) -> str:
+    if np.isnan(values).any():
+        return "gap"
+    return f"{values.mean():+.1f}{_spread(values, 1)}%"
 
 
 def _spread(values: Floats, digits: int) -> str:

@@ -37,6 +37,7 @@ POPULARITY, TASTE, SEASON, CUT, ENDING = 0.35, 0.35, 0.5, 0.5, 1.2
 Z_SEASON, Z_CUT, Z_ENDING = 0.9, 0.9, 2.5
 Z_PLACE = 0.2  # the production ranker is no fool: better places are more relevant
 HIDDEN = 0.5  # deviation of what no feature tells
+FEWEST = 20  # candidates that a query has, however rare
 PRICE_CUT = 0.8
 
 
@@ -48,6 +49,7 @@ class World:
     popularity; season_length, season_start (S,); auction (S,); log_price (S,); cut_at (S,) time of
     day of a price cut, 2 for none; match (S, MATCH), item (S, ITEM), normal (S,), standard normal;
     match_worth, item_worth (S,), their part in the logit of relevance; base: its constant.
+    candidate_spread, level_spread, hidden_knowledge: how queries differ, as of `market`.
     """
 
     life: Floats
@@ -66,6 +68,9 @@ class World:
     item_worth: Singles
     base: float
     seed: int
+    candidate_spread: float = 0.0
+    level_spread: float = 0.0
+    hidden_knowledge: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -98,8 +103,17 @@ class Shelf:
     age: Singles  # days
 
 
-def make_world(seed: int, click_rate: float, auctions: float, price_changes: float) -> World:
-    """The tables of a market; the rates and shares are those of `market`."""
+def make_world(
+    seed: int,
+    click_rate: float,
+    auctions: float,
+    price_changes: float,
+    *,
+    candidate_spread: float = 0.0,
+    level_spread: float = 0.0,
+    hidden_knowledge: float = 0.0,
+) -> World:
+    """The tables of a market; all options are those of `market`."""
     random = np.random.default_rng([seed, SLOTS])
     auction = random.random(SLOTS) < auctions
     life = np.where(auction, random.uniform(1.5, 4, SLOTS), random.lognormal(3.0, 0.6, SLOTS))
@@ -129,6 +143,9 @@ def make_world(seed: int, click_rate: float, auctions: float, price_changes: flo
         item_worth=item_worth,
         base=_constant(spread.astype(float), click_rate),
         seed=seed,
+        candidate_spread=candidate_spread,
+        level_spread=level_spread,
+        hidden_knowledge=hidden_knowledge,
     )
 
 
@@ -171,15 +188,40 @@ def stock_shelf(world: World, today: Today, query: Ints, moment: Singles, many: 
     left = (OFFERED - lived) / today.rate[slot]
     popularity = _wave((today.place[0][slot] + now * today.speed[0][slot]) % 1)
     popularity += 0.7 * _wave((today.place[1][slot] + now * today.speed[1][slot]) % 1)
+    found = np.arange(many) < _candidates(world, query)[:, None]
     return Shelf(
         slot=slot,
         listing=today.listing[slot] + over,
-        offered=lived < OFFERED,
+        offered=(lived < OFFERED) & found,
         popularity=popularity,
         cut=now >= today.cut_at[slot],
         ending=np.where(world.auction[slot], np.clip(1 - left, 0, 1), np.float32(0)),
         age=np.asarray(lived / today.rate[slot]),
     )
+
+
+def _candidates(world: World, query: Ints) -> Ints:
+    """(N,): how many slots each query finds: most for common words, few for rare ones."""
+    share = np.exp(-world.candidate_spread * np.abs(_of_query(world, query, 1)))
+    return np.maximum(np.round(CANDIDATES * share), FEWEST).astype(np.int64)
+
+
+def _of_query(world: World, query: Ints, what: int) -> Singles:
+    """(N,): a standard normal number of each query; what: which of them."""
+    return world.normal[mix(mix(np.uint64(world.seed), np.array([what])), query).astype(np.uint16)]
+
+
+def known_to_ranker(world: World, query: Ints, shelf: Shelf) -> Singles:
+    """(N, M): what the ranker adds to its score because it knows what no feature tells."""
+    doc = docs(query[:, None], np.arange(shelf.slot.shape[1]), shelf.listing)
+    pair = mix(mix(np.uint64(world.seed), doc), query[:, None])
+    unseen = world.normal[(pair >> np.uint64(16)).astype(np.uint16)]
+    return np.float32(world.hidden_knowledge) * unseen
+
+
+def docs(query: Ints, place: Ints, listing: Ints) -> Ints:
+    """The doc that is the candidate of a query at a place."""
+    return (SHARED * query + place) * LISTINGS + listing
 
 
 def listed_and_sold(
@@ -240,6 +282,7 @@ def features(world: World, today: Today, shown: Impressions) -> list[Singles]:
     pair, doc = _rows_of(world, shown)
     places = log_place(CANDIDATES)
     quality = ((places - places.mean()) / places.std())[shown.place]
+    quality = quality + np.float32(world.level_spread) * _of_query(world, shown.query, 2)
     match, item = world.match[pair[0]].T, world.item[doc].T
     loading = np.maximum(0.8 - 0.1 * np.arange(MATCH, dtype=np.float32), 0)
     columns = [a * quality + np.sqrt(1 - a * a) * x for a, x in zip(loading, match, strict=True)]

@@ -35,13 +35,13 @@ from rankdrift.simulate.market_visits import (
 from rankdrift.simulate.market_world import (
     CANDIDATES,
     FEATURES,
-    LISTINGS,
-    SHARED,
     Impressions,
     Shelf,
     Today,
     World,
+    docs,
     features,
+    known_to_ranker,
     listed_and_sold,
     make_world,
     open_day,
@@ -57,6 +57,7 @@ DEPTH = 500  # no search logs more
 SHALLOW, FEW = 100, 200  # a search of at most so many results looks at so many candidates only
 SHUFFLED = 200  # the top of a randomised search, in random order
 AT_ONCE = 2048  # searches made at a time; another number would make other files
+LARGEST = 10  # of how queries may differ
 BOT_CLICKS = 0.2  # a bot clicks so often, wherever
 FLATTER = {"best_match": 1.0, "price": 0.6, "newest": 0.8, "ending_soonest": 0.5}
 # Of the columns that are written: what makes a query, and rows in which a doc's relevance for it
@@ -84,6 +85,9 @@ class Options:
     duplicates: float
     features: bool
     labels: bool
+    candidate_spread: float = 0.0
+    level_spread: float = 0.0
+    hidden_knowledge: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,9 @@ def market(
     duplicates: float = 0.0,
     features: bool = True,
     labels: bool = False,
+    candidate_spread: float = 0.0,
+    level_spread: float = 0.0,
+    hidden_knowledge: float = 0.0,
 ) -> Market:
     """Write the log of a whole marketplace, one Parquet file a day, with its truth beside it.
 
@@ -163,6 +170,17 @@ def market(
         Write the 25 columns f_01 to f_25.
     labels
         Write z as the column `relevance`.
+    candidate_spread
+        Of how many items queries find: each finds exp(-spread * |normal|) of the 700 that the
+        most common words do, 20 at least. At 0 all find 700. Searches with few items show fewer
+        results than were to be loaded, so that there are fewer than `rows`.
+    level_spread
+        Of the level of the features that tell how well an item matches, from query to query, in
+        deviations of them within one; no relevance, rank or click changes. At 0 all have the
+        same.
+    hidden_knowledge
+        How much the old ranker goes by what makes an item relevant and no feature tells: added
+        to its score for each deviation, where popularity and taste have 0.35 each.
 
     Returns
     -------
@@ -184,10 +202,21 @@ def market(
         duplicates=duplicates,
         features=features,
         labels=labels,
+        candidate_spread=candidate_spread,
+        level_spread=level_spread,
+        hidden_knowledge=hidden_knowledge,
     )
     _check(options)
     truth = _truth(curves or {"web": steady, "mobile": dipping})
-    world = make_world(seed, click_rate, auctions, price_changes)
+    world = make_world(
+        seed,
+        click_rate,
+        auctions,
+        price_changes,
+        candidate_spread=candidate_spread,
+        level_spread=level_spread,
+        hidden_knowledge=hidden_knowledge,
+    )
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     paths, total, clicks = [], 0, 0
@@ -287,7 +316,7 @@ def _show(
     shown = Impressions(
         query=query,
         place=place,
-        doc=(SHARED * query + place) * LISTINGS + listing,
+        doc=docs(query, place, listing),
         slot=slot,
         price=price(world, _only(shelf, at, place)),
         popularity=shelf.popularity[at, place],
@@ -331,6 +360,8 @@ def _order(
     """Candidates of each search, the one at rank 1 first; those not on offer last."""
     taste = random.standard_normal(shelf.slot.shape, dtype=np.float32)
     by_score = -score(today, shelf, taste)
+    if world.hidden_knowledge:
+        by_score -= known_to_ranker(world, visits.query, shelf)
     for sort, name in enumerate(SORTS[1:], start=1):
         rows = np.flatnonzero(visits.sort == sort)
         by = _by(name, world, Shelf(*(values[rows] for values in vars(shelf).values())))
@@ -411,6 +442,9 @@ def _check(options: Options) -> None:
     for name in ("auctions", "price_changes", "randomised", "bots", "duplicates"):
         if not 0 <= getattr(options, name) <= 1:
             raise BadOption(f"{name} is a share, from 0 to 1, not {getattr(options, name)}.")
+    for name in ("candidate_spread", "level_spread", "hidden_knowledge"):
+        if not 0 <= getattr(options, name) <= LARGEST:
+            raise BadOption(f"{name} is from 0 to {LARGEST}, not {getattr(options, name)}.")
     if not 0 < options.click_rate < 1:
         raise BadOption(f"click_rate lies between 0 and 1, not {options.click_rate}.")
     try:

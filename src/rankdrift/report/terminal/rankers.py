@@ -23,7 +23,7 @@ def ranker_report(ranker: Ranker) -> Group:
     rows = [
         ("trees", f"{ranker.trees} ({ranker.backend})"),
         ("clicks", f"{gains['clicks']:,}, worth {gains['effective']:,.0f} equal ones"),
-        ("weights", f"up to {gains['largest']:.3g}" if ranker.propensities else "all 1: biased"),
+        ("weights", _weights(ranker)),
     ]
     if ranker.history:
         best = max(ranker.history)
@@ -40,6 +40,18 @@ def ranker_report(ranker: Ranker) -> Group:
     for name, share in list(ranker.importance.items())[:_FEATURES]:
         shares.add_row(printable(name), f"{share:.1%}")
     return Group(about, Text(), *_tried(choice), shares)
+
+
+def _weights(ranker: Ranker) -> str:
+    """What a click is worth, in words."""
+    if not ranker.propensities:
+        return "all 1: biased"
+    up_to = f"up to {ranker.gains['largest']:.3g}"
+    return {
+        "dr": f"{up_to}, and beyond that what features expect",
+        "poisson": "none: clicks are counted by exposure",
+        "judgments": f"none: judged relevance, {up_to}",
+    }.get(ranker.options.get("gains", ""), up_to)
 
 
 def _tried(choice: Mapping[str, Any]) -> list[Table | Text]:
