@@ -104,7 +104,7 @@ def by_score(counts: Counts, plain: Fitted, reference: int) -> Correction:
     ranks, theta = plain.likelihood.ranks, plain.fit.theta
     at, rival = _places(rows, int(ranks[-1]))
     logs = np.log(ranks.astype(float))
-    offset = np.interp(at, logs, theta) - np.interp(rival, logs, theta)
+    offset = _expected(rows, plain, np.interp(at, logs, theta) - np.interp(rival, logs, theta))
     inside = [k for k in KNOTS if k < ranks[-1]]
     knots = np.log(np.array([*inside, ranks[-1]], float))
     curve = (hats(at, knots) - hats(rival, knots))[:, 1:]
@@ -144,6 +144,34 @@ def _places(rows: Comparisons, deepest: int) -> tuple[Floats, Floats]:
     off = (-rows.away - (a - b)) / 2
     most = np.log(deepest)
     return np.clip(a + off, 0.0, most), np.clip(b - off, 0.0, most)
+
+
+def _expected(rows: Comparisons, plain: Fitted, otherwise: Floats) -> Floats:
+    """(C,): the log odds that the plain curve gives, the mean over contests of the same two blocks
+    and a straight line in how far apart they were; `otherwise` where pairs have no such contests.
+
+    Within a block the curve need not be straight: where results load in tens, its middle may be in
+    a dip that few of its contests are in, and the score would make up for the difference.
+    """
+    ranks, theta = plain.likelihood.ranks, plain.fit.theta
+    often = -plain.likelihood.at(theta).information()
+    np.fill_diagonal(often, 0.0)
+    often = np.maximum(often, 0.0)
+    blocks = np.eye(len(HALF_OCTAVES))[np.searchsorted(HALF_OCTAVES, ranks, side="right") - 1]
+    logs = np.log(ranks.astype(float))
+    odds, apart = theta[:, None] - theta, logs[:, None] - logs
+    of, of_odds, of_apart, of_square, of_both = (
+        blocks.T @ (often * each) @ blocks
+        for each in (np.ones_like(apart), odds, apart, apart**2, odds * apart)
+    )
+    some = of > 0
+    of = np.where(some, of, 1.0)
+    of_odds, of_apart = of_odds / of, of_apart / of
+    spread = np.where(some, of_square / of - of_apart**2, 0.0)
+    slope = (of_both / of - of_odds * of_apart) / np.where(spread > 1e-9, spread, np.inf)
+    cell = rows.clicked, rows.other
+    line = of_odds[cell] + slope[cell] * (-rows.away - of_apart[cell])
+    return np.asarray(np.where(some[cell], line, otherwise))
 
 
 def by_ranker(counts: Counts, plain: Fitted, reference: int) -> Correction:
