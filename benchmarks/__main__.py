@@ -28,6 +28,7 @@ from rankdrift.core.files import write_text
 RESULTS = Path(__file__).with_name("results.json")
 BENCHMARKS = {
     "harvest": harvest.run,
+    "columns": harvest.run_with_columns,
     "memory": memory.run,
     "max_shown": max_shown.run,
     "spark": spark.run,

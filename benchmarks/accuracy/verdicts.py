@@ -6,7 +6,7 @@ python -m benchmarks.accuracy.verdicts [--world NAME] [--pairs 2000,35000,100000
 Of each world: the mean error of log p over ranks 2 to the last, relative to rank 1, of the plain
 curve and of those adjusted by score and by ranker; coverage of their intervals; in what share of
 the seeds each check objected; and the verdicts. Adds to benchmarks/accuracy/verdicts.json, from
-which the tables of docs/accuracy.md are made.
+which the tables of docs/reading-the-diagnoses.md are made, and their sum in docs/accuracy.md.
 """
 
 import argparse
@@ -31,11 +31,14 @@ from rankdrift.simulate import world
 from rankdrift.simulate.worlds import WORLDS
 
 RESULTS = Path(__file__).with_name("verdicts.json")
-PAGE = Path(__file__).parents[2] / "docs" / "reading-the-diagnoses.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, IN_SHORT = DOCS / "reading-the-diagnoses.md", DOCS / "accuracy.md"
 BEGIN = "<!-- verdict tables: made by python -m benchmarks.accuracy.verdicts -->"
 END = "<!-- end of verdict tables -->"
 COLUMNS = ("score", "ranker", "user", "outcome")
 ADJUSTED = ("", "score", "ranker")
+WORDS = ("good", "cannot tell", "caution", "serious")
+HARM = 0.10  # a bias of log p beyond this does harm
 
 
 def trial(task: tuple[str, int, int, float, tuple[str, ...], str]) -> dict[str, Any]:
@@ -177,7 +180,7 @@ def main() -> None:
 
 
 def write_page(results: dict[str, dict[str, Any]]) -> None:
-    """Put the tables between the two marks of the page; the words around them stay."""
+    """Put the tables between the two marks of their pages; the words around them stay."""
     usual = [found for found in results.values() if found["strength"] == 1]
     parts = []
     for pairs in sorted({found["pairs"] for found in usual}):
@@ -189,14 +192,39 @@ def write_page(results: dict[str, dict[str, Any]]) -> None:
                     key=lambda found: (WORLDS.names.index(found["world"]), -len(found["columns"]))
                 )
                 parts.append(_table(f"{pairs:,} pairs, worlds in which {title}", rows))
-    old = PAGE.read_text(encoding="utf-8")
+    _put(PAGE, "\n\n".join(parts))
+    _put(IN_SHORT, _sums(usual))
+
+
+def _put(page: Path, tables: str) -> None:
+    old = page.read_text(encoding="utf-8")
     before, rest = old.split(BEGIN, 1)
-    tables = "\n\n".join(parts)
-    write_text(PAGE, f"{before}{BEGIN}\n\n{tables}\n\n{END}{rest.split(END, 1)[1]}")
+    write_text(page, f"{before}{BEGIN}\n\n{tables}\n\n{END}{rest.split(END, 1)[1]}")
 
 
-def _place(found: dict[str, Any]) -> tuple[int, int]:
-    return WORLDS.names.index(found["world"]), -len(found["columns"])
+def _sums(usual: list[dict[str, Any]]) -> str:
+    """What is said in worlds of one sort, all their seeds together."""
+
+    def sort_of(found: dict[str, Any]) -> str:
+        if found["valid"]:
+            return "the curve is right"
+        if abs(WORLDS.get(found["world"]).bias) <= HARM:
+            return "an assumption is broken, the curve is off by 10% at most"
+        columns = "with" if found["columns"] else "without"
+        return f"the curve is off by more than 10%, {columns} columns"
+
+    lines = [
+        f"| pairs | worlds in which | worlds | seeds | {' | '.join(WORDS)} |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    sorts = {(found["pairs"], not found["valid"], sort_of(found)) for found in usual}
+    for pairs, _, sort in sorted(sorts):
+        some = [f for f in usual if f["pairs"] == pairs and sort_of(f) == sort]
+        seeds = sum(found["seeds"] for found in some)
+        said = [sum(found["verdicts"].get(word, 0) for found in some) for word in WORDS]
+        shares = " | ".join(f"{many / seeds:.1%}" for many in said)
+        lines.append(f"| {pairs:,} | {sort} | {len(some)} | {seeds:,} | {shares} |")
+    return "\n".join(lines)
 
 
 def _table(title: str, rows: list[dict[str, Any]]) -> str:
@@ -215,10 +243,7 @@ def _table(title: str, rows: list[dict[str, Any]]) -> str:
             f"{one['mean']:+.2f}" if one and one["mean"] is not None and one["made"] > 0.5 else "–"
             for one in (found["off"].get(how) for how in ADJUSTED)
         ]
-        said = [
-            f"{found['verdicts'].get(w, 0) / n:.1%}"
-            for w in ("good", "cannot tell", "caution", "serious")
-        ]
+        said = [f"{found['verdicts'].get(word, 0) / n:.1%}" for word in WORDS]
         caught = {
             check: sum(one["verdicts"].get(w, 0) for w in ("caution", "serious")) / n
             for check, one in found["checks"].items()
