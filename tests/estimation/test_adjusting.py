@@ -24,6 +24,7 @@ from rankdrift.estimation.comparisons import split_comparisons
 from rankdrift.estimation.fitting import Options, fit
 
 SLOPE = -0.7  # of the true curve that contests follow
+TRUE = power(-SLOPE)
 RANKS = 40
 # Blocks of ranks, bins of scores and one step of Newton leave so much of log p.
 CLOSE = 0.06
@@ -40,7 +41,7 @@ def coded(score, seconds):
     return (s + 64) * 8 + (np.sign(seconds) * t).astype(int) + 3, size
 
 
-def planted(n, seed, *, gamma=0.0, tau=0.0, scale=1.0, true=power(-SLOPE), drift=0.6):
+def planted(n, seed, *, gamma=0.0, tau=0.0, scale=1.0, true=TRUE, drift=0.6):
     """Counts of n clicks, each on one of two appearances whose log ranks are about `drift` apart,
     with chances that follow the `true` curve, gamma times the score, which goes with the rank, and
     tau times the hour."""
