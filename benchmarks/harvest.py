@@ -69,7 +69,7 @@ def run_with_columns(rows: int) -> dict[str, float]:
             ("bare scan", best["scan without"], best["scan with"], scan),
         ),
         f"Processor time, taking turns, best of {CHECKED_ROUNDS}. Splits by day and search are "
-        f"made in both. To read the columns alone is {reading / best['without']:.0%} of a harvest.\n"
+        f"made in both. To read the columns is {reading / best['without']:.0%} of a harvest.\n"
         f"Harvest with / without: {measure.verdict(harvest, MOST_WITH_COLUMNS)}.",
     )
     return {**best, "ratio": harvest, "ratio of scans": scan}
