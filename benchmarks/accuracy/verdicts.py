@@ -1,12 +1,13 @@
 """What `diagnose` says in every world of the lab, those in which the curve is right and others.
 
 python -m benchmarks.accuracy.verdicts [--world NAME] [--pairs 2000,35000,100000] [--seeds 100]
-    [--first 0] [--jobs 2] [--without COLUMN,…] [--strength 1] [--curve auto] [--page-only]
+    [--first 0] [--jobs 2] [--without COLUMN,…] [--strength 1] [--curve auto] [--add] [--page-only]
 
 Of each world: the mean error of log p over ranks 2 to the last, relative to rank 1, of the plain
 curve and of those adjusted by score and by ranker; coverage of their intervals; in what share of
 the seeds each check objected; and the verdicts. Adds to benchmarks/accuracy/verdicts.json, from
-which the tables of docs/reading-the-diagnoses.md are made, and their sum in docs/accuracy.md.
+which the tables of docs/reading-the-diagnoses.md are made, and their sum in docs/accuracy.md. What
+is there of a world is replaced, or, with --add, counted together with other seeds.
 """
 
 import argparse
@@ -127,6 +128,39 @@ def summed_up(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def added(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Two results of one world, of different seeds, as one."""
+    seeds = old["seeds"], new["seeds"]
+    both = {**new, "seeds": sum(seeds), "off": {}, "covered": {}, "checks": {}}
+
+    def mean(*values: float | None) -> float | None:
+        known = [(v, n) for v, n in zip(values, seeds, strict=True) if v is not None]
+        return sum(v * n for v, n in known) / sum(n for _, n in known) if known else None
+
+    for how, one in new["off"].items():
+        before = old["off"].get(how) or {"mean": None, "sd": None, "made": 0.0}
+        centre = mean(before["mean"], one["mean"])
+        squares = [
+            None if part["mean"] is None else part["sd"] ** 2 + (part["mean"] - centre) ** 2
+            for part in (before, one)
+        ]
+        square = mean(*squares)
+        both["off"][how] = {
+            "mean": centre,
+            "sd": None if square is None else square**0.5,
+            "made": mean(before["made"], one["made"]),
+        }
+        both["covered"][how] = mean(old["covered"].get(how), new["covered"].get(how))
+    for check, one in new["checks"].items():
+        before = old["checks"].get(check, {"p01": 0.0, "p001": 0.0, "noise": None, "verdicts": {}})
+        numbers = {name: mean(before[name], one[name]) for name in ("p01", "p001", "noise")}
+        told = dict(Counter(before["verdicts"]) + Counter(one["verdicts"]))
+        both["checks"][check] = {**numbers, "verdicts": told}
+    both["verdicts"] = dict(Counter(old["verdicts"]) + Counter(new["verdicts"]))
+    both["seconds"] = mean(old["seconds"], new["seconds"])
+    return both
+
+
 def in_short(found: dict[str, Any]) -> str:
     """A few lines of text."""
     n = found["seeds"]
@@ -163,6 +197,7 @@ def main() -> None:
     parser.add_argument("--strength", type=float, default=1.0)
     parser.add_argument("--without", default="")
     parser.add_argument("--curve", default="auto")
+    parser.add_argument("--add", action="store_true", help="count seeds together with those there")
     parser.add_argument("--page-only", action="store_true", help="only write the page again")
     asked = parser.parse_args()
     columns = tuple(c for c in COLUMNS if c not in asked.without.split(","))
@@ -173,7 +208,7 @@ def main() -> None:
             found = run(name, pairs, seeds, asked.strength, columns, asked.curve, asked.jobs)
             results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
             key = f"{name}, {pairs}, {','.join(columns) or 'none'}, {asked.strength:g}"
-            results[key] = found
+            results[key] = added(results[key], found) if asked.add and key in results else found
             write_text(RESULTS, json.dumps(results, indent=1) + "\n")
             print(in_short(found), flush=True)
     write_page(json.loads(RESULTS.read_text()))
