@@ -32,5 +32,6 @@ ASSUMPTIONS.register(
         "one or more of score, rankers, users and gaps",
         check,
         wanted=WANTED,
+        role="time",
     )
 )
