@@ -18,6 +18,7 @@ from rankdrift.estimation.adjusting import (
     _places,
     by_ranker,
     by_score,
+    on_one_scale,
     score_and_time,
 )
 from rankdrift.estimation.comparisons import split_comparisons
@@ -146,6 +147,31 @@ def test_the_unit_of_scores_makes_no_difference():
     one, two = (planted(20_000, 2, gamma=0.7, scale=scale) for scale in (1.0, 4.0**5))
     a, b = (by_score(counts, curve(counts), 1) for counts in (one, two))
     assert np.allclose(a.shift, b.shift, atol=1e-9)
+
+
+@pytest.mark.parametrize(("times", "more"), [(1.0, 0.0), (1.0, 10.0), (5.0, 0.0)])
+def test_scores_of_two_rankers_on_two_scales_are_not_compared(times, more):
+    """Each appearance has a ranker; the second gives `times` the score, and `more`."""
+    rng = np.random.default_rng(1)
+    n = 20_000
+    rank = np.exp2(rng.uniform(0, 5, n)).round()[:, None] * np.exp(rng.normal(0, 0.3, (n, 2)))
+    rank = rank.round().clip(1, 32).astype(int)
+    second = rng.random((n, 2)) < 0.5
+    score = -np.log(rank) + rng.normal(0, 0.2, rank.shape)
+    score = np.where(second, times * score + more, score)
+    group, size = coded(score[:, 0] - score[:, 1], np.zeros(n))
+    across, zero = second[:, 0] != second[:, 1], np.zeros(n, np.int64)
+    table = Splits(
+        zero, zero + SPLITS.index("score"), group + 1024 * across, rng.integers(0, 64, n),
+        half_octave_of(rank[:, 0]), half_octave_of(rank[:, 1]), zero + UNIT,
+        np.rint(np.log2(rank[:, 1] / rank[:, 0]) * UNIT).astype(np.int64),
+        np.rint(size * UNIT).astype(np.int64),
+    )  # fmt: skip
+    counts = replace(simulate(300, 32, 1).counts, splits=table.collapse())
+    rows = split_comparisons(counts, "score")
+    kept = on_one_scale(rows)
+    assert (len(kept) == len(rows)) is (times == 1 and not more)
+    assert (kept.group < 1024).sum() == (rows.group < 1024).sum()
 
 
 def test_time_alone_changes_nothing():

@@ -31,6 +31,7 @@ from rankdrift.core.types import Floats, Ranks
 from rankdrift.core.words import many, verb
 from rankdrift.counts.counts import UNIT, Counts
 from rankdrift.estimation.comparisons import (
+    ACROSS,
     LATE,
     LOG2,
     MIDDLE,
@@ -47,6 +48,9 @@ FACTOR, BASE = 1.37, 4.0
 """How the harvest codes sizes of differences of scores: see `rankdrift.counts.tables.Splits`."""
 FURTHEST = 8.0
 """Differences of scores count up to so many times their root mean square."""
+OTHER_SCALE = 2.0
+"""So many times as far from what ranks say as scores of one ranker are, those of two are on two
+scales."""
 ENOUGH_CLICKS = 100.0
 STRONG, STEEPEST = 4.0, 3.0
 """How surely rankers must place docs differently, in standard errors; and the largest slope that
@@ -97,8 +101,8 @@ class Correction:
 
 def by_score(counts: Counts, plain: Fitted, reference: int) -> Correction:
     """What the old ranker's score and the time say."""
-    rows = split_comparisons(counts, "score")
-    scored = rows.clicks if (rows.group // TIMES != MIDDLE).any() else 0.0
+    rows = on_one_scale(split_comparisons(counts, "score"))
+    scored = rows.clicks if (rows.group % ACROSS // TIMES != MIDDLE).any() else 0.0
     if scored < ENOUGH_CLICKS:
         raise NotIdentified(_lacking(counts, "score", scored))
     ranks, theta = plain.likelihood.ranks, plain.fit.theta
@@ -121,13 +125,35 @@ def by_score(counts: Counts, plain: Fitted, reference: int) -> Correction:
     return Correction(ranks, onto @ change, moved @ onto.T, matters.p_value, rows.clicks)
 
 
+def on_one_scale(rows: Comparisons) -> Comparisons:
+    """Without contests of scores that two rankers gave, if these are on two scales.
+
+    A score that is higher goes with a rank that is, by about as much under one ranker as under
+    another; what ranks leave unexplained tells scales apart, and no click has a part in it.
+    """
+    across = rows.group >= ACROSS
+    if across.all() or not across.any():
+        return rows
+    apart, deeper = scores_apart(rows), -rows.away
+    left = []
+    for part in (~across, across):
+        weight, x, y = rows.weight[part], deeper[part], apart[part]
+        slope = (weight * x * y).sum() / max((weight * x**2).sum(), 1e-300)
+        left.append(float(np.average((y - slope * x) ** 2, weights=weight)))
+    return rows.take(~across) if left[1] > OTHER_SCALE**2 * left[0] else rows
+
+
+def scores_apart(rows: Comparisons) -> Floats:
+    """(C,): the score of the clicked less that of the other."""
+    score = rows.group % ACROSS // TIMES - MIDDLE
+    size = rows.value * BASE ** (np.abs(score) - MIDDLE / 2) / FACTOR
+    return np.where(score == 0, 0.0, np.sign(score) * size)
+
+
 def score_and_time(rows: Comparisons) -> Floats:
     """(C, 1 + LATE): the difference of scores in units of its root mean square, and of times:
     beyond an hour, beyond six, beyond a day."""
-    score, time = np.divmod(rows.group, TIMES)
-    score, time = score - MIDDLE, time - LATE
-    size = rows.value * BASE ** (np.abs(score) - MIDDLE / 2) / FACTOR
-    apart = np.where(score == 0, 0.0, np.sign(score) * size)
+    apart, time = scores_apart(rows), rows.group % TIMES - LATE
     unit = float(np.sqrt(np.average(apart**2, weights=rows.weight))) or 1.0
     apart = np.clip(apart / unit, -FURTHEST, FURTHEST)
     late = np.sign(time)[:, None] * (np.abs(time)[:, None] > np.arange(LATE))
