@@ -51,6 +51,7 @@ accuracy:
 	$(PREPARE) bench
 	$(BIN)/python -m benchmarks.accuracy --peers
 	$(BIN)/python -m benchmarks.accuracy.verdicts
+	$(BIN)/python -m benchmarks.accuracy.adjusting
 
 docs:
 	$(PREPARE) docs

@@ -30,6 +30,7 @@ RESULTS = Path(__file__).with_name("results.json")
 BENCHMARKS = {
     "harvest": harvest.run,
     "formats": formats.run,
+    "columns": harvest.run_with_columns,
     "memory": memory.run,
     "max_shown": max_shown.run,
     "spark": spark.run,

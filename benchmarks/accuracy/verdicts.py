@@ -1,12 +1,13 @@
 """What `diagnose` says in every world of the lab, those in which the curve is right and others.
 
 python -m benchmarks.accuracy.verdicts [--world NAME] [--pairs 2000,35000,100000] [--seeds 100]
-    [--first 0] [--jobs 2] [--without COLUMN,…] [--strength 1] [--curve auto] [--page-only]
+    [--first 0] [--jobs 2] [--without COLUMN,…] [--strength 1] [--curve auto] [--add] [--page-only]
 
 Of each world: the mean error of log p over ranks 2 to the last, relative to rank 1, of the plain
 curve and of those adjusted by score and by ranker; coverage of their intervals; in what share of
 the seeds each check objected; and the verdicts. Adds to benchmarks/accuracy/verdicts.json, from
-which the tables of docs/accuracy.md are made.
+which the tables of docs/reading-the-diagnoses.md are made, and their sum in docs/accuracy.md. What
+is there of a world is replaced, or, with --add, counted together with other seeds.
 """
 
 import argparse
@@ -31,11 +32,14 @@ from rankdrift.simulate import world
 from rankdrift.simulate.worlds import WORLDS
 
 RESULTS = Path(__file__).with_name("verdicts.json")
-PAGE = Path(__file__).parents[2] / "docs" / "reading-the-diagnoses.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, IN_SHORT = DOCS / "reading-the-diagnoses.md", DOCS / "accuracy.md"
 BEGIN = "<!-- verdict tables: made by python -m benchmarks.accuracy.verdicts -->"
 END = "<!-- end of verdict tables -->"
 COLUMNS = ("score", "ranker", "user", "outcome")
 ADJUSTED = ("", "score", "ranker")
+WORDS = ("good", "cannot tell", "caution", "serious")
+HARM = 0.10  # a bias of log p beyond this does harm
 
 
 def trial(task: tuple[str, int, int, float, tuple[str, ...], str]) -> dict[str, Any]:
@@ -124,6 +128,39 @@ def summed_up(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def added(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Two results of one world, of different seeds, as one."""
+    seeds = old["seeds"], new["seeds"]
+    both = {**new, "seeds": sum(seeds), "off": {}, "covered": {}, "checks": {}}
+
+    def mean(*values: float | None) -> float | None:
+        known = [(v, n) for v, n in zip(values, seeds, strict=True) if v is not None]
+        return sum(v * n for v, n in known) / sum(n for _, n in known) if known else None
+
+    for how, one in new["off"].items():
+        before = old["off"].get(how) or {"mean": None, "sd": None, "made": 0.0}
+        centre = mean(before["mean"], one["mean"])
+        squares = [
+            None if part["mean"] is None else part["sd"] ** 2 + (part["mean"] - centre) ** 2
+            for part in (before, one)
+        ]
+        square = mean(*squares)
+        both["off"][how] = {
+            "mean": centre,
+            "sd": None if square is None else square**0.5,
+            "made": mean(before["made"], one["made"]),
+        }
+        both["covered"][how] = mean(old["covered"].get(how), new["covered"].get(how))
+    for check, one in new["checks"].items():
+        before = old["checks"].get(check, {"p01": 0.0, "p001": 0.0, "noise": None, "verdicts": {}})
+        numbers = {name: mean(before[name], one[name]) for name in ("p01", "p001", "noise")}
+        told = dict(Counter(before["verdicts"]) + Counter(one["verdicts"]))
+        both["checks"][check] = {**numbers, "verdicts": told}
+    both["verdicts"] = dict(Counter(old["verdicts"]) + Counter(new["verdicts"]))
+    both["seconds"] = mean(old["seconds"], new["seconds"])
+    return both
+
+
 def in_short(found: dict[str, Any]) -> str:
     """A few lines of text."""
     n = found["seeds"]
@@ -160,6 +197,7 @@ def main() -> None:
     parser.add_argument("--strength", type=float, default=1.0)
     parser.add_argument("--without", default="")
     parser.add_argument("--curve", default="auto")
+    parser.add_argument("--add", action="store_true", help="count seeds together with those there")
     parser.add_argument("--page-only", action="store_true", help="only write the page again")
     asked = parser.parse_args()
     columns = tuple(c for c in COLUMNS if c not in asked.without.split(","))
@@ -170,14 +208,14 @@ def main() -> None:
             found = run(name, pairs, seeds, asked.strength, columns, asked.curve, asked.jobs)
             results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
             key = f"{name}, {pairs}, {','.join(columns) or 'none'}, {asked.strength:g}"
-            results[key] = found
+            results[key] = added(results[key], found) if asked.add and key in results else found
             write_text(RESULTS, json.dumps(results, indent=1) + "\n")
             print(in_short(found), flush=True)
     write_page(json.loads(RESULTS.read_text()))
 
 
 def write_page(results: dict[str, dict[str, Any]]) -> None:
-    """Put the tables between the two marks of the page; the words around them stay."""
+    """Put the tables between the two marks of their pages; the words around them stay."""
     usual = [found for found in results.values() if found["strength"] == 1]
     parts = []
     for pairs in sorted({found["pairs"] for found in usual}):
@@ -189,14 +227,39 @@ def write_page(results: dict[str, dict[str, Any]]) -> None:
                     key=lambda found: (WORLDS.names.index(found["world"]), -len(found["columns"]))
                 )
                 parts.append(_table(f"{pairs:,} pairs, worlds in which {title}", rows))
-    old = PAGE.read_text(encoding="utf-8")
+    _put(PAGE, "\n\n".join(parts))
+    _put(IN_SHORT, _sums(usual))
+
+
+def _put(page: Path, tables: str) -> None:
+    old = page.read_text(encoding="utf-8")
     before, rest = old.split(BEGIN, 1)
-    tables = "\n\n".join(parts)
-    write_text(PAGE, f"{before}{BEGIN}\n\n{tables}\n\n{END}{rest.split(END, 1)[1]}")
+    write_text(page, f"{before}{BEGIN}\n\n{tables}\n\n{END}{rest.split(END, 1)[1]}")
 
 
-def _place(found: dict[str, Any]) -> tuple[int, int]:
-    return WORLDS.names.index(found["world"]), -len(found["columns"])
+def _sums(usual: list[dict[str, Any]]) -> str:
+    """What is said in worlds of one sort, all their seeds together."""
+
+    def sort_of(found: dict[str, Any]) -> str:
+        if found["valid"]:
+            return "the curve is right"
+        if abs(WORLDS.get(found["world"]).bias) <= HARM:
+            return "an assumption is broken, the curve is off by 10% at most"
+        columns = "with" if found["columns"] else "without"
+        return f"the curve is off by more than 10%, {columns} columns"
+
+    lines = [
+        f"| pairs | worlds in which | worlds | seeds | {' | '.join(WORDS)} |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    sorts = {(found["pairs"], not found["valid"], sort_of(found)) for found in usual}
+    for pairs, _, sort in sorted(sorts):
+        some = [f for f in usual if f["pairs"] == pairs and sort_of(f) == sort]
+        seeds = sum(found["seeds"] for found in some)
+        said = [sum(found["verdicts"].get(word, 0) for found in some) for word in WORDS]
+        shares = " | ".join(f"{many / seeds:.1%}" for many in said)
+        lines.append(f"| {pairs:,} | {sort} | {len(some)} | {seeds:,} | {shares} |")
+    return "\n".join(lines)
 
 
 def _table(title: str, rows: list[dict[str, Any]]) -> str:
@@ -215,10 +278,7 @@ def _table(title: str, rows: list[dict[str, Any]]) -> str:
             f"{one['mean']:+.2f}" if one and one["mean"] is not None and one["made"] > 0.5 else "–"
             for one in (found["off"].get(how) for how in ADJUSTED)
         ]
-        said = [
-            f"{found['verdicts'].get(w, 0) / n:.1%}"
-            for w in ("good", "cannot tell", "caution", "serious")
-        ]
+        said = [f"{found['verdicts'].get(word, 0) / n:.1%}" for word in WORDS]
         caught = {
             check: sum(one["verdicts"].get(w, 0) for w in ("caution", "serious")) / n
             for check, one in found["checks"].items()

@@ -201,6 +201,15 @@ def test_one_sign_is_not_put_together():
         added(seen(outcome=[0.1, 0.2], users=[0.3, 0.1]), KINDS)
 
 
+def test_one_sign_that_is_enough_speaks_for_itself():
+    a = np.array([0.5, -0.2, 0.9, 0.4])
+    found = together(seen(gaps=a), MOVES, "it rains", "take a coat.", least=1)
+    assert found.evidence.p_value == pytest.approx(stats.t.sf(a.sum(), len(a) - 1 + PRIOR))
+    assert found.alarm.startswith("By itself, gaps says that it rains (")
+    with pytest.raises(NotIdentified, match="is no sign"):
+        together(seen(), MOVES, "it rains", "take a coat.", least=1)
+
+
 # -- what to do ------------------------------------------------------------------------------------
 
 

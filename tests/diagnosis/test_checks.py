@@ -12,7 +12,15 @@ from rankdrift.core.rank_blocks import half_octave_of
 from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import ByRank
 from rankdrift.counts.tables import SPLITS, UNIT, Splits
-from rankdrift.diagnosis.assumption import KINDS, MOVES, Assumption, Data, Evidence, Finding
+from rankdrift.diagnosis.assumption import (
+    FEEDBACK,
+    KINDS,
+    MOVES,
+    Assumption,
+    Data,
+    Evidence,
+    Finding,
+)
 from rankdrift.diagnosis.checks import (
     click_probabilities,
     curve_shape,
@@ -88,6 +96,7 @@ def test_appearances_before_one_user(more, objects):
     assert (found.evidence.p_value < 1e-6) is objects
     assert (found.evidence.p_value > 1 - 1e-6) is not objects
     assert (found.evidence.signs[MOVES].sum() > 3) == objects
+    assert (found.evidence.signs[FEEDBACK].sum() > 3) != objects
     mean, noise = found.numbers["mean_difference"], found.numbers["noise"]
     assert found.evidence.reach == pytest.approx(abs(mean) + 1.645 * noise)
 
@@ -100,6 +109,7 @@ def test_appearances_a_long_time_apart(more, objects):
     found = of(gaps, rows)
     assert (found.evidence.p_value < 1e-6) is objects
     assert (found.evidence.signs[MOVES].sum() > 3) == objects
+    assert (found.evidence.signs[FEEDBACK].sum() > 3) != objects
     assert ("Over longer times the curve is steeper" in found.alarm) is objects
 
 

@@ -241,6 +241,14 @@ def test_worlds_in_which_docs_move_because_they_are_better(name, by):
 
 
 @pytest.mark.slow
+def test_a_world_in_which_clicks_move_docs():
+    """The curve is too flat, which only feedback looks for."""
+    found = lab("clicks-move-ranks", 35_000, 1, ("score", "user"))
+    assert found.verdict in (SERIOUS, CAUTION)
+    assert objecting(found) - {"click probabilities", "trend"} == {"feedback"}
+
+
+@pytest.mark.slow
 def test_the_same_without_the_columns_is_never_good():
     for name in ("personalised", "trust", "price-cuts"):
         assert lab(name, 6000, 1, ()).verdict != GOOD

@@ -6,17 +6,26 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from support.lab import lab_world
-from support.worlds import power, simulate
+from support.worlds import dips, power, simulate
 
 from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.core.rank_blocks import half_octave_of
 from rankdrift.counts.tables import SPLITS, UNIT, Splits
 from rankdrift.estimation import estimate
-from rankdrift.estimation.adjusting import ADJUSTMENTS, _places, by_ranker, by_score, score_and_time
+from rankdrift.estimation.adjusting import (
+    ADJUSTMENTS,
+    _expected,
+    _places,
+    by_ranker,
+    by_score,
+    on_one_scale,
+    score_and_time,
+)
 from rankdrift.estimation.comparisons import split_comparisons
 from rankdrift.estimation.fitting import Options, fit
 
 SLOPE = -0.7  # of the true curve that contests follow
+TRUE = power(-SLOPE)
 RANKS = 40
 # Blocks of ranks, bins of scores and one step of Newton leave so much of log p.
 CLOSE = 0.06
@@ -33,17 +42,18 @@ def coded(score, seconds):
     return (s + 64) * 8 + (np.sign(seconds) * t).astype(int) + 3, size
 
 
-def planted(n, seed, *, gamma=0.0, tau=0.0, scale=1.0):
-    """Counts of n clicks, each on one of two appearances, with chances that follow SLOPE, gamma
-    times the score, which goes with the rank, and tau times the hour."""
+def planted(n, seed, *, gamma=0.0, tau=0.0, scale=1.0, true=TRUE, drift=0.6):
+    """Counts of n clicks, each on one of two appearances whose log ranks are about `drift` apart,
+    with chances that follow the `true` curve, gamma times the score, which goes with the rank, and
+    tau times the hour."""
     rng = np.random.default_rng(seed)
     tried = 4 * n
     ranks = rng.integers(1, RANKS + 1, tried)
-    near = np.clip(np.rint(ranks * np.exp(rng.normal(0, 0.6, tried))), 1, RANKS).astype(int)
+    near = np.clip(np.rint(ranks * np.exp(rng.normal(0, drift, tried))), 1, RANKS).astype(int)
     rank = np.stack([ranks, near])
     score = -np.log(rank) + rng.normal(0, 0.5, rank.shape)  # higher scores are higher up
     moment = rng.random(rank.shape)
-    log_chance = SLOPE * np.log(rank) + gamma * score + tau * moment
+    log_chance = np.log(true(rank)) + gamma * score + tau * moment
     chance = np.exp(log_chance)
     one = rng.choice(tried, n, p=chance.sum(axis=0) / chance.sum())  # clicks fall where they may
     first = rng.random(n) < (chance[0] / chance.sum(axis=0))[one]
@@ -57,7 +67,7 @@ def planted(n, seed, *, gamma=0.0, tau=0.0, scale=1.0):
         half_octave_of(lost), zero + UNIT, np.rint(np.log2(lost / won) * UNIT).astype(np.int64),
         np.rint(size * UNIT).astype(np.int64),
     )  # fmt: skip
-    plain = simulate(4000, RANKS, seed, curve=power(-SLOPE)).counts
+    plain = simulate(4000, RANKS, seed, curve=true).counts
     return replace(plain, splits=splits.collapse(), options={"restrict": {"planted": True}})
 
 
@@ -96,6 +106,33 @@ def test_where_contests_were_about():
     assert rival.tolist() == pytest.approx([np.log(9)] * 2)
 
 
+def test_what_the_plain_curve_expects_of_contests():
+    """Ranks 4 and 5 are one block: a line through what is expected of them against rank 1, and of
+    one against the other, wherever in the block the curve falls. Nothing is known of 1 and 2."""
+    theta = np.array([0.0, -0.3, -0.4, -0.5, -2.0])
+    often = np.zeros((5, 5))
+    for (a, b), weight in {(1, 4): 3.0, (1, 5): 1.0, (4, 5): 2.0}.items():
+        often[a - 1, b - 1] = often[b - 1, a - 1] = weight
+    at = SimpleNamespace(information=lambda: np.diag(often.sum(axis=0)) - often)
+    plain = SimpleNamespace(
+        likelihood=SimpleNamespace(ranks=np.arange(1, 6), at=lambda theta: at),
+        fit=SimpleNamespace(theta=theta),
+    )
+    rows = SimpleNamespace(
+        clicked=np.array([0, 0, 3, 3, 0]), other=np.array([3, 3, 0, 3, 1]),
+        away=np.log([4, 4**0.75 * 5**0.25, 1 / 5, 5 / 4, 2]),
+    )  # fmt: skip
+    found = _expected(rows, plain, np.full(5, 7.0))
+    assert found == pytest.approx([0.5, 0.75 * 0.5 + 0.25 * 2.0, -2.0, 1.5, 7.0])
+
+
+def test_dips_within_blocks_are_not_taken_for_the_score():
+    """Results load in tens; nothing but the rank decides, and score and rank go together."""
+    counts = planted(60_000, 6, true=dips(power(-SLOPE), 10), drift=0.2)
+    found = by_score(counts, fit(counts, Options(curve="direct")), 1)
+    assert abs(found.bias) < CLOSE + found.noise
+
+
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
 def test_the_score_is_taken_out(gamma):
     """A score that falls by 1 with log rank makes the plain curve steeper by gamma."""
@@ -110,6 +147,31 @@ def test_the_unit_of_scores_makes_no_difference():
     one, two = (planted(20_000, 2, gamma=0.7, scale=scale) for scale in (1.0, 4.0**5))
     a, b = (by_score(counts, curve(counts), 1) for counts in (one, two))
     assert np.allclose(a.shift, b.shift, atol=1e-9)
+
+
+@pytest.mark.parametrize(("times", "more"), [(1.0, 0.0), (1.0, 10.0), (5.0, 0.0)])
+def test_scores_of_two_rankers_on_two_scales_are_not_compared(times, more):
+    """Each appearance has a ranker; the second gives `times` the score, and `more`."""
+    rng = np.random.default_rng(1)
+    n = 20_000
+    rank = np.exp2(rng.uniform(0, 5, n)).round()[:, None] * np.exp(rng.normal(0, 0.3, (n, 2)))
+    rank = rank.round().clip(1, 32).astype(int)
+    second = rng.random((n, 2)) < 0.5
+    score = -np.log(rank) + rng.normal(0, 0.2, rank.shape)
+    score = np.where(second, times * score + more, score)
+    group, size = coded(score[:, 0] - score[:, 1], np.zeros(n))
+    across, zero = second[:, 0] != second[:, 1], np.zeros(n, np.int64)
+    table = Splits(
+        zero, zero + SPLITS.index("score"), group + 1024 * across, rng.integers(0, 64, n),
+        half_octave_of(rank[:, 0]), half_octave_of(rank[:, 1]), zero + UNIT,
+        np.rint(np.log2(rank[:, 1] / rank[:, 0]) * UNIT).astype(np.int64),
+        np.rint(size * UNIT).astype(np.int64),
+    )  # fmt: skip
+    counts = replace(simulate(300, 32, 1).counts, splits=table.collapse())
+    rows = split_comparisons(counts, "score")
+    kept = on_one_scale(rows)
+    assert (len(kept) == len(rows)) is (times == 1 and not more)
+    assert (kept.group < 1024).sum() == (rows.group < 1024).sum()
 
 
 def test_time_alone_changes_nothing():

@@ -102,6 +102,7 @@ def test_scores_and_times_seen_from_the_other_side():
     group = np.array([(s + 64) * 8 + t + 3 for s in (-40, 0, 33) for t in (-3, 0, 1)])
     back = [(s + 64) * 8 + t + 3 for s in (40, 0, -33) for t in (3, 0, -1)]
     assert mirrored_score(group).tolist() == back
+    assert mirrored_score(group + 1024).tolist() == [one + 1024 for one in back]
     assert mirrored_score(mirrored_score(group)).tolist() == group.tolist()
 
 

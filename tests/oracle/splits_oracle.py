@@ -37,7 +37,7 @@ def split_tally(found, has, buckets=64, several_days=True):
         if "search" in has:
             add("neighbours", partial(_neighbours, found.searches, day))
         if "score" in has or "time" in has:
-            _add_scores(sums, segment, bucket, shown, {} if "score" in has else {"score": 0})
+            _add_scores(sums, segment, bucket, shown, has)
         if "day" in has:
             parity = _parity(datetime.date.fromisoformat(day), found.window)
             add = partial(_add, sums, segment, shown, bucket_of(queries, 4096), octave)
@@ -135,8 +135,11 @@ def _relevance(found, pairs):
 # -- scores ----------------------------------------------------------------------------------------
 
 
-def _add_scores(sums, segment, bucket, shown, instead):
+def _add_scores(sums, segment, bucket, shown, has):
     """Every clicked appearance over every other; of many, some stand for all."""
+    instead = {} if "score" in has else {"score": 0}
+    if "score" not in has or "ranker" not in has:
+        instead["ranker"] = None
     scored = [row | instead for row in shown if (row | instead)["score"] is not None]
     m = 32 if len(scored) > 32 else len(shown)
     if len(shown) > 32:
@@ -146,6 +149,7 @@ def _add_scores(sums, segment, bucket, shown, instead):
     for i, (a, _, clicks) in enumerate(kept):
         for j, (b, times, _) in enumerate(kept):
             group, ratio = _difference(a["score"] - b["score"], a["seconds"], b["seconds"])
+            group += 1024 * (a["ranker"] != b["ranker"])
             blocks = half_octave(a["rank"]), half_octave(b["rank"])
             row, share = sums[segment, "score", group, bucket, *blocks], clicks / (m - 1)
             row[0] += rounded(share * times * UNIT)
@@ -172,7 +176,11 @@ def _thinned(scored):
 
 def _order(row):
     seconds, search = row["seconds"], row["search"]
-    return seconds is None, seconds or 0, row["rank"], row["score"], search is None, search or ""
+    ranker = row["ranker"]
+    return (
+        seconds is None, seconds or 0, row["rank"], row["score"], search is None, search or "",
+        ranker is None, ranker or "",
+    )  # fmt: skip
 
 
 def _difference(score, seconds, other_seconds):

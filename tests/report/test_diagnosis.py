@@ -114,6 +114,14 @@ def test_what_is_told_of_a_danger_follows_what_is_there():
         assert bool(moved) == (verdict is GOOD), name
 
 
+def test_too_few_clicks_behind_the_curve_come_first():
+    thin = Check("support", CANNOT_TELL, "0 of 3 ranks are well supported; thin: 1.", "Add days.")
+    assert Diagnosis((thin, *found(CHECKS[CANNOT_TELL]).checks)).unseen[0] == (
+        "The curve itself cannot be told from this log: 0 of 3 ranks are well supported. "
+        "To know: add days."
+    )
+
+
 @pytest.mark.parametrize("width", [80, 60, 40])
 def test_no_line_is_broken_inside_a_word(width, real):
     told = printed(real, width)

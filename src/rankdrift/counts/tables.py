@@ -208,7 +208,7 @@ class Splits(Table):
     ±(k + 32), the sign that of clicked less other, k that of 4**k <= 1.37 |difference| <
     4**(k + 1), from -30 to 30; value is the weight times 1.37 |difference| / 4**k. t is -3 to 3:
     beyond a day, beyond six hours, beyond one, within one or unknown, by the times of clicked less
-    other. Appearances at one rank count too.
+    other. And 1024 more where two rankers gave the scores. Appearances at one rank count too.
     ranker: l of the hat functions f_l(h) = max(0, 1 - |h / 1.5 - l|), 0 to 6; clicked is the rank
     itself, other the mean h of the pair's rankers in half octaves, 0 to 18, and weight, of either
     sign, Σ c (f_l(h of the arm) - mean of f_l(h)), h the mean log2 rank that an arm gave the pair

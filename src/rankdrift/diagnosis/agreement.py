@@ -6,7 +6,7 @@ import numpy as np
 
 from rankdrift.core.verdicts import Verdict
 from rankdrift.core.words import chance_words, off_by
-from rankdrift.diagnosis.assumption import MOVES, Evidence, Finding
+from rankdrift.diagnosis.assumption import FEEDBACK, MOVES, Evidence, Finding
 from rankdrift.estimation.adjusting import Correction
 from rankdrift.estimation.score_test import ScoreTest
 
@@ -86,8 +86,7 @@ def compared(
     factor
         How large a bias of the curve goes with a difference of 1.
     signs
-        What it is a sign of (`assumption.MOVES`, `assumption.KINDS`), and of which sign the slope
-        then is.
+        What it is a sign of, such as `assumption.MOVES`, and of which sign the slope then is.
     both_sides
         Whether the slope of the other sign than the first of these would be an objection as well.
     """
@@ -166,7 +165,10 @@ def corrected(found: Correction, how: str, **told: str) -> Finding:
         alarm=f"{how}, the curve changes by {off_by(size)} ({chance}): the plain one is too steep, "
         "because docs moved when their relevance did.",
         evidence=Evidence(
-            p_value, size, reach_of(found.bias, found.noise), {MOVES: -found.by_bucket}
+            p_value,
+            size,
+            reach_of(found.bias, found.noise),
+            {MOVES: -found.by_bucket, FEEDBACK: found.by_bucket},
         ),
         numbers={
             "p_value": p_value,

@@ -18,9 +18,10 @@ from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.fitting import Fitted, Options
 
-MOVES, KINDS = "moves", "kinds"
+MOVES, FEEDBACK, KINDS = "moves", "feedback", "kinds"
 """What several checks see a side of, each too dimly to be sure: that docs are higher when they are
-better, and that better docs have a flatter curve. Names of the checks that put it together."""
+better, that they rise after they are clicked, and that better docs have a flatter curve. Names of
+the checks that put it together."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Evidence:
 
     p_value: of the assumption; size: how far it is off at a typical rank, beyond noise, as a share;
     reach: the largest bias of log p, the mean over ranks, that the test leaves open (one-sided,
-    95%); 0 where that is not what it looks for. signs: of what it is a sign, MOVES or KINDS, and
+    95%); 0 where that is not what it looks for. signs: of what it is a sign, such as MOVES, and
     what each bucket of queries (G,) adds to it, in standard errors.
     """
 

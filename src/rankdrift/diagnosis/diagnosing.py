@@ -15,7 +15,7 @@ from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.agreement import judge
 from rankdrift.diagnosis.assumption import Assumption, Data, Finding
 from rankdrift.diagnosis.checks import ASSUMPTIONS
-from rankdrift.diagnosis.verdict import holm, overall, unseen
+from rankdrift.diagnosis.verdict import holm, overall, told_thin, unseen
 from rankdrift.estimation.fitting import Options, fit
 from rankdrift.estimation.identification import best_reference
 from rankdrift.harvesting.taking import take_counts
@@ -78,13 +78,19 @@ class Diagnosis:
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """What could not be told, and what to do to know, the cheapest first; a sentence each."""
+        """What could not be told, and what to do to know, the cheapest first; a sentence each. That
+        too few clicks are behind the curve itself is the first of them."""
         verdicts = {check.name: check.verdict for check in self.checks}
         instead = {}
         for check in self.checks:
             if "p_value" in check.numbers or check.numbers.get("logged"):
                 instead[check.name] = check.advice or "Add days."
-        return tuple(danger.told(instead) for danger in unseen(verdicts))
+        thin = [
+            told_thin(check.words, check.advice)
+            for check in self.checks
+            if check.name == "support" and check.verdict == Verdict.CANNOT_TELL
+        ]
+        return (*thin, *(danger.told(instead) for danger in unseen(verdicts)))
 
     def plot(self, check: str | None = None) -> "Figure":
         """Draw the checks at their p-values, or what one of them found rank by rank.

@@ -17,7 +17,9 @@ TRUSTED = {"score": 2.0, "gaps": 2.0, "users": 1.5}
 """Checks that see more than others do where they see anything, and count for more in the sum."""
 
 
-def together(data: Data, what: str, sign: str, meaning: str, **told: str) -> Finding:
+def together(
+    data: Data, what: str, sign: str, meaning: str, least: int = 2, **told: str
+) -> Finding:
     """The sum of all signs of `what` that the checks before this one saw, in standard errors.
 
     Parameters
@@ -25,11 +27,13 @@ def together(data: Data, what: str, sign: str, meaning: str, **told: str) -> Fin
     data
         With what was found so far.
     what
-        `assumption.MOVES` or `assumption.KINDS`.
+        `assumption.MOVES`, `assumption.FEEDBACK` or `assumption.KINDS`.
     sign
         What they are signs of, as a sentence goes on after "that".
     meaning
         What it means if they are sure.
+    least
+        How many signs there must be.
     told
         `advice` and `wanted` of the finding.
     """
@@ -40,11 +44,12 @@ def together(data: Data, what: str, sign: str, meaning: str, **told: str) -> Fin
         for name, finding in data.found.items()
         if finding.evidence and what in finding.evidence.signs
     }
-    if len(signs) < 2:
-        raise NotIdentified("there are not two signs of it to put together.")
+    if len(signs) < least:
+        lacking = "are not two signs" if least > 1 else "is no sign"
+        raise NotIdentified(f"there {lacking} of it to be had.")
     each = np.stack([one.signs[what] for one in signs.values()])  # (checks, G)
     each = each[:, each.any(axis=0)]
-    both = each.shape[1] * np.cov(each)
+    both = each.shape[1] * np.atleast_2d(np.cov(each))
     # Each is in units of its own error; what they have in common is all that buckets must tell.
     unit = np.sqrt(np.diag(both))
     weight = np.array([TRUSTED.get(name, 1.0) for name in signs])
@@ -54,10 +59,13 @@ def together(data: Data, what: str, sign: str, meaning: str, **told: str) -> Fin
     size = float(np.mean([one.size for one in signs.values()]))
     *some, last = signs
     names, chance = f"{', '.join(some)} and {last}", chance_words(p_value)
+    give, say = f"Taken together, {names} give", f"Taken together, {names} say"
+    if not some:
+        give, say = f"By itself, {last} gives", f"By itself, {last} says"
     return Finding(
         None,
-        f"Taken together, {names} give no sure sign that {sign} ({chance}).",
-        alarm=f"Taken together, {names} say that {sign} ({chance}): {meaning}",
+        f"{give} no sure sign that {sign} ({chance}).",
+        alarm=f"{say} that {sign} ({chance}): {meaning}",
         evidence=Evidence(p_value, size),
         numbers={"p_value": p_value, "beyond_noise": size, "signs": list(signs)},
         **told,

@@ -52,6 +52,18 @@ class Danger:
         return f"Whether {self.words} cannot be told from this log. To know: {todo}."
 
 
+def told_thin(words: str, advice: str) -> str:
+    """A sentence on a curve that has too few clicks behind it.
+
+    Parameters
+    ----------
+    words, advice
+        What the check of support says.
+    """
+    few = words.split(";")[0]
+    return f"The curve itself cannot be told from this log: {few}. To know: {_clause(advice)}."
+
+
 def _clause(advice: str) -> str:
     """The first thing that advice says, as a sentence goes on."""
     first = advice.split(":")[0].split(". ")[0].removesuffix(".")

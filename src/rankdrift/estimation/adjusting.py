@@ -31,6 +31,7 @@ from rankdrift.core.types import Floats, Ranks
 from rankdrift.core.words import many, verb
 from rankdrift.counts.counts import UNIT, Counts
 from rankdrift.estimation.comparisons import (
+    ACROSS,
     LATE,
     LOG2,
     MIDDLE,
@@ -47,6 +48,9 @@ FACTOR, BASE = 1.37, 4.0
 """How the harvest codes sizes of differences of scores: see `rankdrift.counts.tables.Splits`."""
 FURTHEST = 8.0
 """Differences of scores count up to so many times their root mean square."""
+OTHER_SCALE = 2.0
+"""So many times as far from what ranks say as scores of one ranker are, those of two are on two
+scales."""
 ENOUGH_CLICKS = 100.0
 STRONG, STEEPEST = 4.0, 3.0
 """How surely rankers must place docs differently, in standard errors; and the largest slope that
@@ -97,14 +101,14 @@ class Correction:
 
 def by_score(counts: Counts, plain: Fitted, reference: int) -> Correction:
     """What the old ranker's score and the time say."""
-    rows = split_comparisons(counts, "score")
-    scored = rows.clicks if (rows.group // TIMES != MIDDLE).any() else 0.0
+    rows = on_one_scale(split_comparisons(counts, "score"))
+    scored = rows.clicks if (rows.group % ACROSS // TIMES != MIDDLE).any() else 0.0
     if scored < ENOUGH_CLICKS:
         raise NotIdentified(_lacking(counts, "score", scored))
     ranks, theta = plain.likelihood.ranks, plain.fit.theta
     at, rival = _places(rows, int(ranks[-1]))
     logs = np.log(ranks.astype(float))
-    offset = np.interp(at, logs, theta) - np.interp(rival, logs, theta)
+    offset = _expected(rows, plain, np.interp(at, logs, theta) - np.interp(rival, logs, theta))
     inside = [k for k in KNOTS if k < ranks[-1]]
     knots = np.log(np.array([*inside, ranks[-1]], float))
     curve = (hats(at, knots) - hats(rival, knots))[:, 1:]
@@ -121,13 +125,35 @@ def by_score(counts: Counts, plain: Fitted, reference: int) -> Correction:
     return Correction(ranks, onto @ change, moved @ onto.T, matters.p_value, rows.clicks)
 
 
+def on_one_scale(rows: Comparisons) -> Comparisons:
+    """Without contests of scores that two rankers gave, if these are on two scales.
+
+    A score that is higher goes with a rank that is, by about as much under one ranker as under
+    another; what ranks leave unexplained tells scales apart, and no click has a part in it.
+    """
+    across = rows.group >= ACROSS
+    if across.all() or not across.any():
+        return rows
+    apart, deeper = scores_apart(rows), -rows.away
+    left = []
+    for part in (~across, across):
+        weight, x, y = rows.weight[part], deeper[part], apart[part]
+        slope = (weight * x * y).sum() / max((weight * x**2).sum(), 1e-300)
+        left.append(float(np.average((y - slope * x) ** 2, weights=weight)))
+    return rows.take(~across) if left[1] > OTHER_SCALE**2 * left[0] else rows
+
+
+def scores_apart(rows: Comparisons) -> Floats:
+    """(C,): the score of the clicked less that of the other."""
+    score = rows.group % ACROSS // TIMES - MIDDLE
+    size = rows.value * BASE ** (np.abs(score) - MIDDLE / 2) / FACTOR
+    return np.where(score == 0, 0.0, np.sign(score) * size)
+
+
 def score_and_time(rows: Comparisons) -> Floats:
     """(C, 1 + LATE): the difference of scores in units of its root mean square, and of times:
     beyond an hour, beyond six, beyond a day."""
-    score, time = np.divmod(rows.group, TIMES)
-    score, time = score - MIDDLE, time - LATE
-    size = rows.value * BASE ** (np.abs(score) - MIDDLE / 2) / FACTOR
-    apart = np.where(score == 0, 0.0, np.sign(score) * size)
+    apart, time = scores_apart(rows), rows.group % TIMES - LATE
     unit = float(np.sqrt(np.average(apart**2, weights=rows.weight))) or 1.0
     apart = np.clip(apart / unit, -FURTHEST, FURTHEST)
     late = np.sign(time)[:, None] * (np.abs(time)[:, None] > np.arange(LATE))
@@ -144,6 +170,34 @@ def _places(rows: Comparisons, deepest: int) -> tuple[Floats, Floats]:
     off = (-rows.away - (a - b)) / 2
     most = np.log(deepest)
     return np.clip(a + off, 0.0, most), np.clip(b - off, 0.0, most)
+
+
+def _expected(rows: Comparisons, plain: Fitted, otherwise: Floats) -> Floats:
+    """(C,): the log odds that the plain curve gives, the mean over contests of the same two blocks
+    and a straight line in how far apart they were; `otherwise` where pairs have no such contests.
+
+    Within a block the curve need not be straight: where results load in tens, its middle may be in
+    a dip that few of its contests are in, and the score would make up for the difference.
+    """
+    ranks, theta = plain.likelihood.ranks, plain.fit.theta
+    often = -plain.likelihood.at(theta).information()
+    np.fill_diagonal(often, 0.0)
+    often = np.maximum(often, 0.0)
+    blocks = np.eye(len(HALF_OCTAVES))[np.searchsorted(HALF_OCTAVES, ranks, side="right") - 1]
+    logs = np.log(ranks.astype(float))
+    odds, apart = theta[:, None] - theta, logs[:, None] - logs
+    of, of_odds, of_apart, of_square, of_both = (
+        blocks.T @ (often * each) @ blocks
+        for each in (np.ones_like(apart), odds, apart, apart**2, odds * apart)
+    )
+    some = of > 0
+    of = np.where(some, of, 1.0)
+    of_odds, of_apart = of_odds / of, of_apart / of
+    spread = np.where(some, of_square / of - of_apart**2, 0.0)
+    slope = (of_both / of - of_odds * of_apart) / np.where(spread > 1e-9, spread, np.inf)
+    cell = rows.clicked, rows.other
+    line = of_odds[cell] + slope[cell] * (-rows.away - of_apart[cell])
+    return np.asarray(np.where(some[cell], line, otherwise))
 
 
 def by_ranker(counts: Counts, plain: Fitted, reference: int) -> Correction:

@@ -24,13 +24,16 @@ from rankdrift.counts.counts import UNIT, Counts
 LOG2 = float(np.log(2.0))
 MIDDLE, TIMES, LATE = 64, 8, 3
 """The split by score codes a difference s of scores and t of times, up to LATE, as
-(s + MIDDLE) * TIMES + t + LATE: see `rankdrift.counts.tables.Splits`."""
+(s + MIDDLE) * TIMES + t + LATE, and ACROSS more where two rankers gave the scores: see
+`rankdrift.counts.tables.Splits`."""
+ACROSS = 2 * MIDDLE * TIMES
 
 
 def mirrored_score(group: Ints) -> Ints:
     """The group of the same differences of scores and times, seen from the other side."""
+    across, group = np.divmod(group, ACROSS)
     score, time = np.divmod(group, TIMES)
-    return np.asarray((2 * MIDDLE - score) * TIMES + 2 * LATE - time)
+    return np.asarray(across * ACROSS + (2 * MIDDLE - score) * TIMES + 2 * LATE - time)
 
 
 @dataclass(frozen=True, eq=False)

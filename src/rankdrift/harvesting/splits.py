@@ -271,12 +271,14 @@ def _scored(p: Planner) -> str:
     """
     pair, used = ", ".join(p.pair), named(USED, p.pair)
     keys = ", ".join(f"{USED}.{column}" for column in p.pair)
-    score = ", ".join([*(["seconds"] if p.roles.time else []), "rank", "score"])
+    ranker = ["ranker"] if _by_rankers(p) else []
+    told = [*(["seconds"] if p.roles.time else []), "rank", "score"]
+    score = ", ".join([*told, *ranker])
     source = (
         f"{APPEARANCES} JOIN {of_part(p, USED)} ON {same_pair(p, USED, APPEARANCES)}"
         f" AND score IS NOT NULL AND {USED}.m"
     )
-    apart = f"{score}, search" if p.roles.search else score
+    apart = ", ".join([*told, *(["search"] if p.roles.search else []), *ranker])
     until = "sum(n) OVER ({} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     if extras.search_known(p) and p.has_search:  # then no two are alike
         many = f"SELECT {used}, {apart}, 1 AS n, click AS c FROM {source} > {MOST_COMPARED}"
@@ -286,7 +288,7 @@ def _scored(p: Planner) -> str:
             f"SELECT {used}, {apart}, count(*) AS n, CAST(sum(click) AS BIGINT) AS c\n"
             f"FROM {source} > {MOST_COMPARED} GROUP BY {keys}, {apart}"
         )
-    nullable = {"seconds"} if extras.search_known(p) else {"seconds", "search"}
+    nullable = {"seconds", "ranker"} | (set() if extras.search_known(p) else {"search"})
     order = ", ".join(
         f"CASE WHEN {name} IS NULL THEN 1 ELSE 0 END, {name}" if name in nullable else name
         for name in apart.split(", ")
@@ -316,8 +318,14 @@ def _scored(p: Planner) -> str:
     )
 
 
+def _by_rankers(p: Planner) -> bool:
+    """Are scores those of different rankers, which need not be on one scale?"""
+    return bool(p.roles.score and p.roles.ranker)
+
+
 def _scores(p: Planner) -> str:
-    """Every two appearances of a pair by the differences of score and time."""
+    """Every two appearances of a pair by the differences of score and time, those under different
+    rankers apart."""
     segments = "".join(f"{USED}.{g} AS {g}, " for g in p.segments)
     late = "0"
     if p.roles.time:
@@ -326,6 +334,9 @@ def _scores(p: Planner) -> str:
             f"WHEN {apart} > {hours * HOUR} THEN {i}" for i, hours in ((3, 24), (2, 6), (1, 1))
         )
         late = f"CASE WHEN a.seconds < b.seconds THEN -1 ELSE 1 END * (CASE {far} ELSE 0 END)"
+    across = "0"
+    if _by_rankers(p):
+        across = "CASE WHEN a.ranker IS NOT DISTINCT FROM b.ranker THEN 0 ELSE 1 END"
     clicks = (
         f"{of_part(p, USED)} JOIN {SCORED} AS a ON {same_pair(p, USED, 'a')} AND a.c > 0\n"
         f"JOIN {RANKS} AS ra ON ra.rank = a.rank"
@@ -337,11 +348,11 @@ def _scores(p: Planner) -> str:
     # An appearance is among those of its pair, but is not compared with itself.
     two = (
         f"SELECT {of_click}, rb.block AS other, rb.lg - ra.lg AS deeper, a.c * b.t AS product,"
-        f" {late} AS late, a.score - b.score AS better\n"
+        f" {late} AS late, {across} AS across, a.score - b.score AS better\n"
         f"FROM {clicks} JOIN {SCORED} AS b ON {same_pair(p, USED, 'b')}\n"
         f"JOIN {RANKS} AS rb ON rb.rank = b.rank\nUNION ALL\n"
         f"SELECT {of_click}, ra.block AS other, 0 AS deeper, -a.c AS product, 0 AS late,"
-        f" {double(p, 0)} AS better\nFROM {clicks}"
+        f" 0 AS across, {double(p, 0)} AS better\nFROM {clicks}"
     )
     size = f"abs(better) * {double(p, SPREAD)}"
     # Some engines look at what a CASE does not ask for, and refuse the logarithm of 0.
@@ -357,7 +368,7 @@ def _scores(p: Planner) -> str:
     ratio = f"least({double(p, 16)}, size / power({double(p, 4)}, power))"
     value = f"{double(p, 'product')} * {ratio} / {double(p, 'of_all')}"
     fields = {
-        "part": f"({sign} * (CAST(power AS BIGINT) + 32) + 64) * 8 + late + 3",
+        "part": f"across * 1024 + ({sign} * (CAST(power AS BIGINT) + 32) + 64) * 8 + late + 3",
         "weight": share(p, "product", UNIT // FINE, "of_all"),
         "away": share(p, "product * deeper", UNIT // FINE // LEVEL, "of_all"),
         "value": f"{rounded(p, value)} * {UNIT // FINE}",

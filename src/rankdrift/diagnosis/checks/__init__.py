@@ -12,6 +12,7 @@ from rankdrift.diagnosis.checks import outcome
 from rankdrift.diagnosis.checks import users
 from rankdrift.diagnosis.checks import gaps
 from rankdrift.diagnosis.checks import moves
+from rankdrift.diagnosis.checks import feedback
 from rankdrift.diagnosis.checks import kinds
 from rankdrift.diagnosis.checks import queries
 from rankdrift.diagnosis.checks import neighbours
@@ -29,6 +30,7 @@ __all__ = [
     "click_probabilities",
     "curve_shape",
     "direction",
+    "feedback",
     "fit_of_blocks",
     "gaps",
     "kinds",

@@ -8,7 +8,14 @@ import numpy as np
 
 from rankdrift.core.errors import NotIdentified
 from rankdrift.diagnosis.agreement import compared
-from rankdrift.diagnosis.assumption import ASSUMPTIONS, MOVES, Assumption, Data, Finding
+from rankdrift.diagnosis.assumption import (
+    ASSUMPTIONS,
+    FEEDBACK,
+    MOVES,
+    Assumption,
+    Data,
+    Finding,
+)
 from rankdrift.estimation.comparisons import LATE, TIMES, split_comparisons
 from rankdrift.estimation.score_test import score_test
 
@@ -30,7 +37,7 @@ def check(data: Data) -> Finding:
         "changes, and the curve takes that for attention.",
         advice="Neither part need be right. Make columns equal that change over the day (--same "
         "price), or log the ranker's score and adjust for it (--score, estimate --adjust score).",
-        signs={MOVES: -1},
+        signs={MOVES: -1, FEEDBACK: 1},
         both_sides=False,
     )
 

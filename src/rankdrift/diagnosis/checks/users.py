@@ -2,7 +2,14 @@
 
 from rankdrift.core.errors import NotIdentified
 from rankdrift.diagnosis.agreement import compared
-from rankdrift.diagnosis.assumption import ASSUMPTIONS, MOVES, Assumption, Data, Finding
+from rankdrift.diagnosis.assumption import (
+    ASSUMPTIONS,
+    FEEDBACK,
+    MOVES,
+    Assumption,
+    Data,
+    Finding,
+)
 from rankdrift.estimation.comparisons import split_comparisons
 from rankdrift.estimation.score_test import score_test
 
@@ -26,7 +33,7 @@ def check(data: Data) -> Finding:
         "taste, and the curve takes that for attention.",
         advice="Adjust for why docs moved (estimate --adjust score), or randomise a share of "
         "searches.",
-        signs={MOVES: 1},
+        signs={MOVES: 1, FEEDBACK: -1},
         both_sides=False,
     )
 
