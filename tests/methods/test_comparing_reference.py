@@ -9,11 +9,11 @@ from rankdrift.core.errors import Remark
 
 @pytest.fixture(scope="module")
 def thin_top(tmp_path_factory):
-    """Docs move between ranks 2 to 6; rank 1 is one doc that nobody moves, but for one query."""
+    """Docs move between ranks 2 to 6; at rank 1 there is one that never moves, but for a query."""
     path = tmp_path_factory.mktemp("thin") / "log.parquet"
     duckdb.sql(f"""COPY (
         SELECT s AS search, s % 80 AS query, DATE '2024-01-01' AS day,
-            CASE WHEN r = 1 AND s <> 5 THEN 1000 ELSE (r + s // 80) % 5 END AS doc, r AS rank,
+            CASE WHEN r = 1 AND s % 80 <> 5 THEN 1000 ELSE (r + s // 80) % 6 END AS doc, r AS rank,
             (hash(s, r) % (2 + r) = 0)::INT AS click
         FROM range(3200) a(s), range(1, 7) b(r)) TO '{path}'""")
     return path

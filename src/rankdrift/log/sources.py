@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rankdrift.core.errors import BadLog, BadOption, did_you_mean
+from rankdrift.core.words import many
 
 FORMATS = ("parquet", "csv", "json", "duckdb")
 _ENDINGS = {
@@ -142,7 +143,7 @@ def _find_files(sources: list[str], format: str | None, table: str | None) -> Fi
         raise BadOption("--table goes with a DuckDB file or with Spark; these are plain files.")
     beginning = next(filter(None, map(_begins, paths)), b"")
     if not beginning:
-        what = f"{paths[0]!r} is" if len(paths) == 1 else f"All {len(paths):,} files are"
+        what = f"{paths[0]!r} is" if len(paths) == 1 else f"All {many(len(paths), 'file')} are"
         raise BadLog(f"{what} empty, of 0 bytes. Check that what writes the log did so.")
     if kinds == ["csv"] and beginning.startswith(_UTF_16):
         raise BadLog(
