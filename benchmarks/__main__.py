@@ -23,6 +23,7 @@ from benchmarks import (
     rankers,
     rivals,
     spark,
+    year,
 )
 from rankdrift.core.files import write_text
 
@@ -37,6 +38,7 @@ BENCHMARKS = {
     "estimate": estimate.run,
     "evaluate": evaluate.run,
     "judging": judging.run,
+    "year": year.run,
     "coverage": coverage.run,
     "rivals": rivals.run,
     "market": market.run,

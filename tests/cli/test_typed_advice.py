@@ -1,7 +1,10 @@
 """What a message says to type can be typed, whatever columns and files are called."""
 
+import json
 import re
 import shlex
+import subprocess
+import sys
 
 import pytest
 
@@ -64,3 +67,45 @@ def test_a_result_that_was_given_for_a_log(rankdrift, tmp_path):
     assert rankdrift("harvest", log, "-o", counts).code == 0
     command = re.search(r"try `(.*)`", _is_result(str(counts)))[1]
     assert shlex.split(command) == ["rankdrift", "estimate", str(counts)]
+
+
+def test_results_that_were_not_shown_are_left_out_as_told(rankdrift, tmp_path):
+    shown = [(*row, "yes") for row in rows(1, 2)]
+    candidates = [(f"q{n}", "other", 50 + n, 0, "2024-01-01", 10 * n, "no") for n in range(3)]
+    log = write(tmp_path / "log.csv", shown + candidates, (*PLAIN, "is_shown"))
+    said = rankdrift("harvest", log, "-o", tmp_path / "all").err
+    assert "3 of the first 13 rows were not shown" in said
+    flag, condition = typed(said, "--where")
+    told = rankdrift("harvest", log, "-o", tmp_path / "some", flag, condition, "--json")
+    assert "not shown" not in told.err
+    assert told.json["funnel"]["dropped"]["where"] == {"rows": 3, "clicks": 0}
+    plain = write(tmp_path / "plain.csv", shown, (*PLAIN, "is_shown"))  # nothing to say
+    assert "not shown" not in rankdrift("harvest", plain, "-o", tmp_path / "plain").err
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "seen"),
+    [(2, "#{}", "'#1'"), (3, "was {}", "'was 0', 'was 1'"), (4, "31/12/{}", "'31/12/2024-01-01'")],
+)
+def test_what_cannot_be_read_is_shown_as_it_stands(rankdrift, tmp_path, column, value, seen):
+    odd = [
+        tuple(value.format(each) if i == column else each for i, each in enumerate(row))
+        for row in rows(1, 2)
+    ]
+    found = rankdrift("inspect", write(tmp_path / "log.csv", odd, PLAIN))
+    words = " ".join(found.out.split())
+    assert found.code == 1 and seen in words and "Add days" not in words
+
+
+def test_a_list_of_results_is_spread_out_as_told(rankdrift, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    searches = [
+        {"query": "q", "search": n, "results": [{"doc": f"d{(n + i) % 3}", "rank": i + 1,
+         "click": int(i == n % 2)} for i in range(3)]} for n in range(6)
+    ]  # fmt: skip
+    (tmp_path / "log.json").write_text(json.dumps(searches))
+    said = rankdrift("inspect", "log.json").err
+    command = re.search(r"python -c .*\"$", said, re.M)[0].replace("LOG", "log.json")
+    program = shlex.split(command)[2]
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert rankdrift("harvest", "results.parquet", "-o", "counts", "--json").json["counts"]["pairs"]

@@ -4,13 +4,15 @@ import time
 from dataclasses import replace
 from datetime import date, timedelta
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 from support.curve_example import small_counts
 
 from rankdrift.core.errors import BadCounts
-from rankdrift.counts.counts import Counts, merge
-from rankdrift.counts.file import load_all
+from rankdrift.counts.counts import Counts, Splits, merge
+from rankdrift.counts.file import _add_up, load_added_up, load_all
+from rankdrift.counts.funnel import Funnel
 
 # Times the work of the processor that pyarrow takes to read the same files, which checks nothing
 # and adds nothing up: measured 2 to 3; a file at a time it was about 35.
@@ -23,6 +25,20 @@ def a_day(i, **more):
     """Two segments, small; what is in it depends on the day."""
     counts = small_counts(pairs=60 + i % 7, deepest=30, segments=1 + i % 2 + 1, seed=i % 10)
     return replace(counts, days=(str(FIRST + timedelta(i)),), sources=(f"file {i}",), **more)
+
+
+def empty_day():
+    """A day on which nothing was shown."""
+    tables = {name: type(table).empty() for name, table in a_day(4).tables.items()}
+    return replace(a_day(4), **tables, funnel=Funnel(), segments=())
+
+
+def with_splits(counts, seed):
+    """With comparisons that are split; of an empty day, without."""
+    rng, n = np.random.default_rng(seed), 40 if len(counts.pairs) else 0
+    numbers = [rng.integers(0, high, n) for high in (len(counts.segments) or 1, 7, 2, 8, 3, 3)]
+    numbers[4] += 1  # of ranker a rank
+    return replace(counts, splits=Splits(*numbers, *rng.integers(1, 2**40, (3, n))))
 
 
 def saved(folder, counts):
@@ -58,13 +74,46 @@ def test_a_sum_of_files_is_the_sum_of_counts(tmp_path):
         merge([])
 
 
-@pytest.mark.parametrize("damage", ["changed", "cut short", "gone", "of another kind"])
+def test_files_that_are_alike_are_added_up_as_they_are_read(tmp_path):
+    nothing = empty_day()
+    days = [*map(a_day, range(4)), nothing, replace(a_day(5), version="9.10.0")]
+    split = [with_splits(day, i) for i, day in enumerate(days)]
+    for folder, some in (("by segment", split), ("pooled", [day.pool() for day in split])):
+        (tmp_path / folder).mkdir()
+        paths = saved(tmp_path / folder, some)
+        found, wanted = _add_up(paths[::-1]), merge(some)
+        assert found.equals(wanted)
+        assert (found.sources, found.version) == (wanted.sources, "9.10.0")
+        assert len(found.splits) and len(found.segments) == (3 if folder == "by segment" else 1)
+    one = list(load_added_up(saved(tmp_path, days)))
+    assert len(one) == 1 and one[0].equals(merge(days))
+
+
+@pytest.mark.parametrize("odd", ["options", "twice", "no digest"])
+def test_files_that_are_not_alike_are_read_one_by_one(odd, tmp_path):
+    days = list(map(a_day, range(3)))
+    if odd == "options":
+        days[1] = replace(days[1], options={"user": "visitor"})
+    if odd == "twice":
+        days[1] = replace(days[1], sources=days[0].sources)
+    paths = saved(tmp_path, days)
+    if odd == "no digest":
+        whole = paths[1].read_bytes()
+        paths[1].write_bytes(whole.replace(b'"digest": "', b'"digesd": "'))
+    with pytest.raises(BadCounts):
+        _add_up(paths)
+    assert [found.days for found in load_added_up(paths)] == [day.days for day in days]
+
+
+@pytest.mark.parametrize("damage", ["changed", "cut short", "gone", "of another kind", "a number"])
 def test_what_is_wrong_with_one_of_many_is_said_with_its_name(damage, tmp_path):
     paths = saved(tmp_path, list(map(a_day, range(4))))
     whole = paths[2].read_bytes()
     if damage == "changed":
         at = whole.index(b'"digest": "') + len(b'"digest": "')
         paths[2].write_bytes(whole[:at] + b"0000" + whole[at + 4 :])
+    elif damage == "a number":  # of the rows, which are right by themselves
+        with_another_number(paths[2])
     elif damage == "cut short":
         paths[2].write_bytes(whole[:-10])
     elif damage == "gone":
@@ -73,6 +122,18 @@ def test_what_is_wrong_with_one_of_many_is_said_with_its_name(damage, tmp_path):
         paths[2].write_text("segment,rank,propensity,low,high,std_error,pairs,clicks,supported\n")
     with pytest.raises(BadCounts, match=r"002\.parquet"):
         list(load_all(paths))
+    with pytest.raises(BadCounts, match=r"002\.parquet"):
+        merge(paths)
+
+
+def with_another_number(path):
+    """One more result shown at a rank; all that is checked but the digest still holds."""
+    table = pyarrow.parquet.read_table(path)
+    n = table.column("n").to_pylist()
+    n[table.column("kind").to_pylist().index("rank")] += 1
+    place = table.schema.get_field_index("n")
+    table = table.set_column(place, table.schema.field(place), [n])
+    pyarrow.parquet.write_table(table, path)
 
 
 @pytest.fixture(scope="module")

@@ -190,6 +190,19 @@ def test_queries_seen_on_one_day_only():
         of(queries, contests("queries", (-STEEPNESS,) * 2, share=1.0))
 
 
+def test_queries_at_as_few_blocks_of_ranks_as_can_be():
+    """Two ranks are enough to compare; with one block there is nothing to."""
+    counts = contests("queries", (-STEEPNESS,) * 2, own=0.3, buckets=256)
+    table = counts.splits
+    blocks = np.unique(table.clicked)
+    two = table.take(np.isin(table.clicked, blocks[:2]) & np.isin(table.other, blocks[:2]))
+    found = of(queries, replace(counts, splits=two))
+    assert found.numbers["queries"] > 200
+    one = two.take(two.clicked == blocks[0])  # which never loses: nothing parts it from the other
+    with pytest.raises(NotIdentified, match="too few to tell queries apart"):
+        of(queries, replace(counts, splits=one))
+
+
 # -- the curve itself ------------------------------------------------------------------------------
 
 

@@ -1,4 +1,5 @@
 import gzip
+import json
 import os
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def test_a_format_given_takes_every_file(folder):
     ],
 )  # fmt: skip
 def test_formats_by_name(tmp_path, name, format):
-    (tmp_path / name).touch()
+    (tmp_path / name).write_text("x")
     assert find(tmp_path / name).format == format
 
 
@@ -65,8 +66,8 @@ def test_globs_lists_and_repeats(folder):
 
 
 def test_a_name_with_brackets_is_a_name_first(folder):
-    (folder / "a[bc].parquet").touch()
-    (folder / "ab.parquet").touch()
+    (folder / "a[bc].parquet").write_text("x")
+    (folder / "ab.parquet").write_text("x")
     assert names(find(folder / "a[bc].parquet")) == ["a[bc].parquet"]
 
 
@@ -80,9 +81,9 @@ def test_addresses_are_left_to_the_engine():
 
 
 def test_a_database_is_a_table(tmp_path):
-    (tmp_path / "x.duckdb").touch()
+    (tmp_path / "x.duckdb").write_text("x")
     assert find(tmp_path / "x.duckdb", table="t") == Table(str(tmp_path / "x.duckdb"), "t")
-    (tmp_path / "y.db").touch()
+    (tmp_path / "y.db").write_text("x")
     with pytest.raises(BadLog, match="one DuckDB file"):
         find([tmp_path / "x.duckdb", tmp_path / "y.db"])
 
@@ -130,7 +131,7 @@ def test_what_is_not_there_or_not_a_source(folder, monkeypatch, source, options,
 
 
 def test_mixed_formats_are_refused_with_an_example_of_each(folder):
-    (folder / "more.csv").touch()
+    (folder / "more.csv").write_text("x")
     with pytest.raises(BadLog, match=r"csv \(.*more\.csv\), parquet \(.*a\.parquet\)"):
         find(folder)
 
@@ -175,8 +176,35 @@ def test_a_longer_file_has_another_fingerprint(tmp_path):
 
 
 def test_the_fingerprint_of_a_file_that_went_away(tmp_path):
-    (tmp_path / "x.csv").touch()
+    (tmp_path / "x.csv").write_text("x")
     files = find(tmp_path)
     (tmp_path / "x.csv").unlink()
     with pytest.raises(BadLog, match=r"x\.csv"):
         files.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.csv", b"", "is empty, of 0 bytes"),
+        ("a.parquet", b"", "is empty, of 0 bytes"),
+        ("a.csv", "query,doc\n".encode("utf-16"), "iconv -f UTF-16 -t UTF-8"),
+        ("a.xlsx", b"PK", "Save it as CSV"),
+    ],
+)
+def test_what_newcomers_have_is_refused_with_what_to_do(name, content, words, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(BadLog, match=words):
+        find(path)
+
+
+@pytest.mark.parametrize("ending", ["json", "json.gz"])
+def test_json_may_be_an_array(ending, tmp_path):
+    rows = [{"query": "q", "doc": "d", "rank": n, "click": 1} for n in (1, 2)]
+    path, lines = tmp_path / f"a.{ending}", "\n".join(map(json.dumps, rows))
+    for text, array in ((f"\n {json.dumps(rows)}", True), (lines, False)):
+        path.write_bytes(gzip.compress(text.encode()) if ending.endswith("gz") else text.encode())
+        assert find(path).array is array
+        log = read_log(path)
+        assert log.engine.query(f"SELECT sum(rank) FROM {log.planner().source}") == [(3,)]

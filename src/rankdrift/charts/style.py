@@ -67,7 +67,8 @@ class Figure:
         import vl_convert
 
         drawn: str = vl_convert.vegalite_to_svg(self.chart.to_dict())
-        return drawn
+        # Where the notebook's letters are wider than those it was drawn with, none is cut off.
+        return drawn.replace("<svg ", '<svg style="overflow: visible" ', 1)
 
     def __repr__(self) -> str:
         title = self.chart.to_dict().get("title", {}).get("text", "")

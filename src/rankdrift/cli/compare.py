@@ -56,7 +56,12 @@ def methods_help() -> str:
     metavar="NAME,…",
     help=methods_help(),
 )
-@click.option("--reference", default=1, show_default=True, help="The rank whose propensity is 1.")
+@click.option(
+    "--reference",
+    type=int,
+    show_default="1, or the best supported",
+    help="The rank whose propensity is 1.",
+)
 @click.option("--features", metavar="NAME,…", help="Of em: columns or patterns, such as 'f_*'.")
 @click.option("--original", metavar="NAME", help="Of swaps: the rank before the swap.")
 @click.option(
@@ -74,7 +79,7 @@ def compare(
     screen: Screen,
     logs: tuple[str, ...],
     methods: str,
-    reference: int,
+    reference: int | None,
     features: str | None,
     original: str | None,
     bootstrap: int,

@@ -86,7 +86,8 @@ HELP = {
     "table": Help(_RUN, "NAME", "The table in a DuckDB file."),
     "engine": Help(_RUN, "ENGINE", f"{' or '.join(ENGINES.names)}.  [default: duckdb]"),
     "master": Help(_RUN, "URL", "Of Spark, such as local[4]."),
-    "memory": Help(_RUN, "SIZE", "What DuckDB may use, such as 2GB.  [default: most there is]"),
+    "memory": Help(_RUN, "SIZE", "What DuckDB may use, such as 2GB; the program itself takes some "
+                   "200MB beside it.  [default: most there is]"),
     "threads": Help(_RUN, "N", "What DuckDB may use.  [default: all cores]"),
 }  # fmt: skip
 """Every option of a log but NOT_TYPED, in the order of the help."""

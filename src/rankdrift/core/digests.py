@@ -59,10 +59,10 @@ def what_changed(
     return CHANGED.format(found=found, said=said) + (BY_HAND if by_hand else ".")
 
 
-def _bytes(array: NDArray[Any]) -> bytes:
+def _bytes(array: NDArray[Any]) -> memoryview:
     """The same for equal numbers: there are several zeros and many NaNs."""
     import numpy as np
 
-    if array.dtype.kind != "f":
-        return np.ascontiguousarray(array).tobytes()
-    return np.where(np.isnan(array), np.nan, array + 0.0).tobytes()
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), np.nan, array + 0.0)
+    return np.ascontiguousarray(array).reshape(-1).data

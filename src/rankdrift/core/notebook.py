@@ -7,6 +7,8 @@ from rankdrift.core.words import printable
 
 LONGEST = 300  # characters of a line
 _LONGEST_PART = 90
+# Some notebooks take all space out of tables.
+_SPACED = "border-collapse: separate; border-spacing: 0.8em 0"
 
 
 def brief(kind: object, *parts: str) -> str:
@@ -37,7 +39,8 @@ def html_table(heads: Sequence[str], rows: Iterable[Sequence[object]], note: str
         for row in rows
     )
     above = f"<p>{escape(note)}</p>" if note else ""
-    return f"{above}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    table = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f'{above}<table style="{_SPACED}">{table}</table>'
 
 
 def _text(value: object) -> str:

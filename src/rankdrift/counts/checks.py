@@ -12,8 +12,9 @@ import numpy as np
 
 from rankdrift.core.errors import BadCounts
 from rankdrift.core.rank_blocks import half_octave_of
-from rankdrift.core.types import Bools, SmallInts
+from rankdrift.core.types import Bools, Ints, SmallInts
 from rankdrift.core.words import many, verb
+from rankdrift.counts.funnel import Used
 from rankdrift.counts.tables import (
     DRIFTS,
     QUERY_BUCKETS,
@@ -82,17 +83,10 @@ def check_tables(counts: Counts) -> None:
 def check_used(counts: Counts) -> None:
     """Raise BadCounts unless the funnel's `used` is the listed pairs plus those compared."""
     used, listed, overflow = counts.funnel.used, counts.pairs.total, counts.overflow
-    pairs, rows, clicks = (
-        getattr(used, name) - getattr(listed, name) for name in ("pairs", "rows", "clicks")
-    )
-    if pairs == 0:
-        agree = rows == clicks == len(overflow) == len(counts.rank_pairs) == 0
-    else:
-        least = pairs * (counts.max_shown + 1)
-        agree = rows >= least and clicks >= pairs > 0 and len(counts.rank_pairs) > 0
-    if counts.overflow_known:
-        agree = agree and (pairs, clicks) == (overflow.first.sum(), overflow.clicks.sum())
-        agree = agree and _same_ranks(counts)
+    known, compared = counts.overflow_known, len(counts.rank_pairs)
+    cells = (overflow.first, overflow.clicks) if known else None
+    agree = used_agrees(used, listed, compared, cells, counts.max_shown)
+    agree = agree and (not known or _same_ranks(counts))
     if not agree:
         kept = f"{many(int(overflow.first.sum()), 'pair')} with "
         kept += many(int(overflow.clicks.sum()), "click")
@@ -105,6 +99,29 @@ def check_used(counts: Counts) -> None:
             f"{f', which are {kept}' if len(overflow) else ''}. "
             "Rows were lost or counted twice on the way: count again, and take all the rows."
         )
+
+
+def used_agrees(
+    used: Used,
+    listed: Used,
+    compared: int,
+    overflow: tuple[Ints, Ints] | None,
+    max_shown: int,
+) -> bool:
+    """Whether those used can be those listed and the rest of them, kept as so many `compared` rows
+    of rank_pairs and as `overflow`: its columns first and clicks, None if unknown."""
+    pairs, rows, clicks = (
+        getattr(used, name) - getattr(listed, name) for name in ("pairs", "rows", "clicks")
+    )
+    if pairs == 0:
+        agree = rows == clicks == compared == 0
+    else:
+        agree = rows >= pairs * (max_shown + 1) and clicks >= pairs > 0 and compared > 0
+    if overflow is not None:
+        first, clicked = overflow
+        agree = agree and (pairs, clicks) == (first.sum(), clicked.sum())
+        agree = agree and bool(pairs) == bool(len(first))
+    return bool(agree)
 
 
 def _same_ranks(counts: Counts) -> bool:

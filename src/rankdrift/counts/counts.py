@@ -112,8 +112,9 @@ class Counts(Tabular):
         check_tables(self)
         segments, place = _sorted_segments(self)
         object.__setattr__(self, "segments", segments)
+        moved = not np.array_equal(place, np.arange(len(place)))
         for name, table in self.tables.items():
-            if len(place) > 1:
+            if moved:
                 table = replace(table, segment=place[table.segment])
             object.__setattr__(self, name, table.collapse())
         self.funnel.check()
@@ -408,7 +409,7 @@ def _join(parts: Sequence[Counts]) -> Counts:
         days=tuple(day for part in parts for day in part.days),
         options={**first.options, **_extras(parts)},
         sources=tuple(sources),
-        version=max((part.version for part in parts), key=_version_order),
+        version=max((part.version for part in parts), key=version_order),
     )
 
 
@@ -433,7 +434,8 @@ def _shift(table: Segmented, by: int) -> Segmented:
     return replace(table, segment=table.segment + by)
 
 
-def _version_order(version: str) -> tuple[list[int], str]:
+def version_order(version: str) -> tuple[list[int], str]:
+    """By which the latest version comes last."""
     return [int(number) for number in re.findall(r"\d+", version)], version
 
 
@@ -450,7 +452,9 @@ def _refuse_difference(name: str, a: Any, b: Any) -> None:
 
 def _sorted_segments(counts: Counts) -> tuple[tuple[Segment, ...], SmallInts]:
     """The segments that occur, sorted, and the new place of each old one."""
-    used = np.unique(np.concatenate([table.segment for table in counts.tables.values()]))
+    many = len(counts.segments)
+    shown = [np.bincount(table.segment, minlength=many) for table in counts.tables.values()]
+    used = np.flatnonzero(np.sum(shown, axis=0))
     names = {counts.segments[i] for i in used} if counts.segment_columns else {()}
     ordered = sorted(names, key=lambda segment: [(v is not None, v or "") for v in segment])
     place = {segment: i for i, segment in enumerate(ordered)}

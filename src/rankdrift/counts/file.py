@@ -10,9 +10,12 @@ from __future__ import annotations
 import glob
 import json
 import os
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,16 +25,23 @@ from numpy.typing import NDArray
 from rankdrift.core.artefacts import COUNTS_KEY, looks_like_propensities
 from rankdrift.core.artefacts import PROPENSITIES_KEY as PROPENSITIES
 from rankdrift.core.dialects import DUCKDB
+from rankdrift.core.digests import KEY as DIGEST
 from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadCounts
-from rankdrift.counts.counts import Counts
-from rankdrift.counts.reading import FILE, read_table, read_tables
-from rankdrift.counts.schema import FORMAT, FORMAT_BEFORE_SPLITS, table_sql
+from rankdrift.core.types import Segment
+from rankdrift.counts.checks import used_agrees
+from rankdrift.counts.counts import Counts, version_order
+from rankdrift.counts.funnel import Funnel
+from rankdrift.counts.reading import FILE, read_by_file, read_table, read_tables
+from rankdrift.counts.schema import FORMAT, FORMAT_BEFORE_SPLITS, SEGMENT, table_sql
+from rankdrift.counts.tables import Pairs
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_TOGETHER = 8_000_000  # bytes of files that are read at once
+_SAME = ("options", "buckets", "max_rank", "max_shown", "segment_columns")
+"""Metadata of files that can be added up as they are read."""
+_TOGETHER = 4_000_000  # bytes of files that are read at once
 _PROPENSITIES = "this file holds propensities, not counts. Read it with Propensities.load."
 
 
@@ -39,7 +49,7 @@ def save(counts: Counts, path: str | os.PathLike[str]) -> None:
     """Write `counts` as one Parquet file, whole or not at all."""
     from rankdrift.core.database import writing
 
-    meta = json.dumps(sealed(_plain(metadata(counts)), _arrays(counts)), sort_keys=True)
+    meta = json.dumps(sealed(_plain(metadata(counts)), _content(counts)), sort_keys=True)
     with writing(path) as (part, con):
         marked = f"KV_METADATA {{{COUNTS_KEY}: {DUCKDB.literal(meta)}}}"
         options = f"FORMAT parquet, COMPRESSION zstd, {marked}"
@@ -51,7 +61,7 @@ def load(path: str | os.PathLike[str]) -> Counts:
     with _opened(path) as (con, name):
         meta = _stored_metadata(con, name)
         counts = read_table(con, f"read_parquet({name}, hive_partitioning = false)", meta)
-    changed = what_changed(meta, _arrays(counts), by_hand=False)
+    changed = what_changed(meta, _content(counts), by_hand=False)
     if changed:
         raise BadCounts(f"{os.fspath(path)}: {changed} (delete it, and harvest or merge).")
     return counts
@@ -77,7 +87,7 @@ def find_counts(names: Iterable[str | os.PathLike[str]]) -> list[str]:
 def each_counts(
     parts: str | os.PathLike[str] | Iterable[Counts | str | os.PathLike[str]],
 ) -> Iterator[Counts]:
-    """Counts as they are, and those that paths stand for."""
+    """Counts as they are, and those that paths stand for, some of them added up."""
     if isinstance(parts, str | os.PathLike):
         parts = [parts]
     paths: list[str | os.PathLike[str]] = []
@@ -85,23 +95,41 @@ def each_counts(
         if not isinstance(part, Counts):
             paths.append(part)
             continue
-        yield from load_all(find_counts(paths))
+        yield from load_added_up(find_counts(paths))
         paths.clear()
         yield part
-    yield from load_all(find_counts(paths))
+    yield from load_added_up(find_counts(paths))
+
+
+def load_added_up(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Counts]:
+    """What `load` reads of each, files that were made with the same options as one sum: a year of
+    days in the time of a few."""
+    batches = list(_batches(paths))
+    with ThreadPoolExecutor(max_workers=2) as pool:  # DuckDB, NumPy and hashing run side by side
+        for batch, summed in zip(batches, pool.map(_add_up_if_alike, batches), strict=True):
+            yield from _load_batch(batch) if summed is None else [summed]
 
 
 def load_all(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Counts]:
     """What `load` reads of each, in order; many small files in little more time than one."""
+    for batch in _batches(paths):
+        yield from _load_batch(batch)
+
+
+def _batches(
+    paths: Iterable[str | os.PathLike[str]],
+) -> Iterator[list[str | os.PathLike[str]]]:
+    """As many at a time as are small together."""
     batch: list[str | os.PathLike[str]] = []
     size = 0
     for path in paths:
         size += os.path.getsize(path) if os.path.isfile(path) else _TOGETHER
         if batch and size > _TOGETHER:
-            yield from _load_batch(batch)
+            yield batch
             batch, size = [], 0
         batch.append(path)
-    yield from _load_batch(batch)
+    if batch:
+        yield batch
 
 
 def _load_batch(paths: Sequence[str | os.PathLike[str]]) -> Iterable[Counts]:
@@ -114,8 +142,90 @@ def _load_batch(paths: Sequence[str | os.PathLike[str]]) -> Iterable[Counts]:
 
 def _load_together(paths: Sequence[str | os.PathLike[str]]) -> list[Counts]:
     files = [os.path.abspath(path) for path in paths]
+    with _opened_alike(paths[0], files) as (con, metas, named):
+        place = f"list_position([{DUCKDB.literals(files)}], filename) - 1"
+        found = read_tables(
+            con, f"(SELECT * EXCLUDE filename, {place} AS {FILE} FROM {named})", metas
+        )
+    for counts, meta in zip(found, metas, strict=True):
+        changed = what_changed(meta, _content(counts), by_hand=False)
+        if changed:
+            raise BadCounts(changed)
+    return found
+
+
+def _add_up_if_alike(paths: Sequence[str | os.PathLike[str]]) -> Counts | None:
+    if len(paths) > 1:
+        with suppress(BadCounts):
+            return _add_up(paths)
+    return None
+
+
+def _add_up(paths: Sequence[str | os.PathLike[str]]) -> Counts:
+    """The sum of files that only days and sources tell apart; BadCounts for all others, and for
+    files without a digest: what is known to be whole need not be looked at one by one."""
+    files = [os.path.abspath(path) for path in paths]
+    with _opened_alike(paths[0], files) as (con, metas, named):
+        first = metas[0]
+        for meta in metas:
+            if any(meta.get(name) != first.get(name) for name in _SAME) or DIGEST not in meta:
+                raise BadCounts("these files are not alike.")
+        name = DUCKDB.quote(SEGMENT + FILE)
+        relation = f"(SELECT * EXCLUDE filename, filename AS {name} FROM {named})"
+        by_file, funnels = read_by_file(con, relation, first)
+    sources = [source for meta in metas for source in meta["sources"]]
+    if len({*sources}) < len(sources):
+        raise BadCounts("an input is there twice.")
+    whole = dict(zip(files, metas, strict=True))
+    for file, segments, tables in _each_file(by_file, files):
+        funnel, pairs, overflow = funnels[file], Pairs(*tables["pairs"]), tables["overflow"]
+        funnel.check()
+        compared, cells = len(tables["rank_pairs"][0]), (overflow[3], overflow[5])
+        if not used_agrees(funnel.used, pairs.total, compared, cells, by_file.max_shown):
+            raise BadCounts("its funnel does not add up.")
+        arrays = _arrays({**tables, "pairs": pairs.columns()}, segments, funnel)
+        changed = what_changed(whole[file], arrays, by_hand=False)
+        if changed:
+            raise BadCounts(changed)
+    versions = [meta["version"] for meta in metas]
+    summed = by_file.regroup(by_file.segment_columns[1:])
+    return replace(
+        summed,
+        days=tuple(day for meta in metas for day in meta["days"]),
+        sources=tuple(sources),
+        version=max(versions, key=version_order),
+    )
+
+
+def _each_file(
+    by_file: Counts, files: Iterable[str]
+) -> Iterator[tuple[str, tuple[Segment, ...], dict[str, list[NDArray[Any]]]]]:
+    """Of each file its name, its segments and the columns of its tables, as when it is alone."""
+    segments = by_file.segments
+    bounds = {
+        name: np.searchsorted(table.segment, np.arange(len(segments) + 1, dtype=np.int32))
+        for name, table in by_file.tables.items()
+    }
+    columns = {name: table.columns() for name, table in by_file.tables.items()}
+    names = [segment[0] or "" for segment in segments]  # sorted
+    nothing: tuple[Segment, ...] = () if by_file.segment_columns[1:] else ((),)
+    for file in files:
+        first, end = bisect_left(names, file), bisect_right(names, file)
+        tables = {}
+        for name, bound in bounds.items():
+            segment, *others = (values[bound[first] : bound[end]] for values in columns[name])
+            tables[name] = [segment - np.int32(first), *others]
+        yield file, tuple(each[1:] for each in segments[first:end]) or nothing, tables
+
+
+@contextmanager
+def _opened_alike(
+    path: str | os.PathLike[str], files: Sequence[str]
+) -> Iterator[tuple[DuckDBPyConnection, list[dict[str, Any]], str]]:
+    """A connection, the metadata of each file and all of them in its SQL, with a column filename;
+    BadCounts if they do not have the same columns."""
     names = DUCKDB.literals([glob.escape(file) for file in files])
-    with _opened(paths[0]) as (con, _):
+    with _opened(path) as (con, _):
         con.execute("SET threads = 1")  # they are small: threads would wait for one another
         stored = con.sql(f"SELECT file_name, key, value FROM parquet_kv_metadata([{names}])")
         texts: dict[str, list[tuple[bytes, bytes]]] = {}
@@ -128,16 +238,7 @@ def _load_together(paths: Sequence[str | os.PathLike[str]]) -> list[Counts]:
         split = {tuple(meta.get("segment_columns", ())) for meta in metas}
         if len(forms) > 1 or len(split) > 1 or len({*files}) < len(files):
             raise BadCounts("these files are not alike.")
-        place = f"list_position([{DUCKDB.literals(files)}], filename) - 1"
-        relation = f"""(
-            SELECT * EXCLUDE filename, {place} AS {FILE}
-            FROM read_parquet([{names}], filename = true, hive_partitioning = false))"""
-        found = read_tables(con, relation, metas)
-    for counts, meta in zip(found, metas, strict=True):
-        changed = what_changed(meta, _arrays(counts), by_hand=False)
-        if changed:
-            raise BadCounts(changed)
-    return found
+        yield con, metas, f"read_parquet([{names}], filename = true, hive_partitioning = false)"
 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -154,23 +255,26 @@ def metadata(counts: Counts) -> dict[str, Any]:
     return {"format": FORMAT if len(counts.splits) else FORMAT_BEFORE_SPLITS, **kept}
 
 
+def _content(counts: Counts) -> Iterator[NDArray[Any]]:
+    tables = {name: table.columns() for name, table in counts.tables.items()}
+    return _arrays(tables, counts.segments, counts.funnel)
+
+
 def _plain(meta: dict[str, Any]) -> dict[str, Any]:
     """As JSON gives it back."""
     return dict(json.loads(json.dumps(meta)))
 
 
-def _arrays(counts: Counts) -> Iterator[NDArray[Any]]:
-    """All that the table of `counts` says, but for tables without a row: a file need not have all
-    the tables that a later version knows."""
-    for name, table in counts.tables.items():
-        if len(table):
+def _arrays(
+    tables: Mapping[str, list[NDArray[Any]]], segments: Sequence[Segment], funnel: Funnel
+) -> Iterator[NDArray[Any]]:
+    """All that the table of counts says, but for tables without a row: a file need not have all the
+    tables that a later version knows."""
+    for name, columns in tables.items():
+        if len(columns[0]):
             yield np.array([name])
-            yield from table.columns()
-    words = [
-        counts.segments,
-        [*counts.funnel.lines()],
-        sorted((+Counter(counts.funnel.notes)).items()),
-    ]
+            yield from columns
+    words = [segments, [*funnel.lines()], sorted((+Counter(funnel.notes)).items())]
     yield np.frombuffer(json.dumps(words).encode(), np.uint8)
 
 

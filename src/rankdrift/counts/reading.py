@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,6 +77,25 @@ def read_tables(
     return _read(con, relation_sql, [_fields(meta) for meta in metas])
 
 
+def read_by_file(
+    con: DuckDBPyConnection, relation_sql: str, meta: Mapping[str, Any]
+) -> tuple[Counts, dict[str, Funnel]]:
+    """The counts of several files with the same columns and the same `meta`, as one value.
+
+    The FROM clause has the name of each row's file as its column SEGMENT + FILE, and FILE is the
+    first segment column of the result: so all is checked at once, and what is of one file lies
+    together. Beside it the funnel of each file; that of the result is their sum.
+    """
+    fields = _fields({**meta, "segment_columns": [FILE, *meta.get("segment_columns", ())]})
+    columns = fields["segment_columns"]
+    with _staged(con, relation_sql, columns, by_file=True) as rows:
+        tables = {name: each for name, [each] in _tables(rows, fields["max_shown"]).items()}
+        funnels = _funnels_by_file(rows)
+        segments = _segments(con)
+    summed = reduce(add, funnels.values())
+    return Counts(**tables, funnel=summed, segments=segments, **fields), funnels
+
+
 def _read(
     con: DuckDBPyConnection,
     relation_sql: str,
@@ -84,22 +106,10 @@ def _read(
 ) -> list[Counts]:
     """The counts of one table or, told apart by the column FILE, of several."""
     columns: tuple[str, ...] = fields[0]["segment_columns"]
-    try:
-        rows = _stage(con, relation_sql, columns, marked, planned, len(fields))
-        splits = _picks(SPLIT) | {"split": _WHICH_SPLIT}
-        tables: dict[str, list[Any]] = {
-            "pairs": _pairs(rows, max(each["max_shown"] for each in fields)),
-            "rank_pairs": [RankPairs(**t) for t in rows.fetch(RANK_PAIR, _picks(RANK_PAIR))],
-            "overflow": [Overflow(**t) for t in rows.fetch(OVERFLOW, _picks(OVERFLOW))],
-            "by_rank": [ByRank(**t) for t in rows.fetch(BY_RANK, _picks(BY_RANK))],
-            "splits": [Splits(**t) for t in rows.fetch(SPLIT, splits)],
-            "funnel": _funnels(rows, funnel),
-        }
+    with _staged(con, relation_sql, columns, marked, planned, len(fields)) as rows:
+        tables = _tables(rows, max(each["max_shown"] for each in fields))
+        tables["funnel"] = _funnels(rows, funnel)
         segments = _segments(con) if columns else ((),)
-    finally:
-        con.execute("DROP TABLE IF EXISTS temp.rankdrift_pair")
-        con.execute("DROP TABLE IF EXISTS temp.rankdrift_segments")
-        con.execute(f"DROP {'VIEW' if len(fields) == 1 else 'TABLE'} IF EXISTS temp.rankdrift_rows")
     found = []
     for i, each in enumerate(fields):
         counts = Counts(**{name: t[i] for name, t in tables.items()}, segments=segments, **each)
@@ -107,6 +117,18 @@ def _read(
             _warn_unknown_overflow(counts)
         found.append(counts)
     return found
+
+
+def _tables(rows: _Rows, max_shown: int) -> dict[str, list[Any]]:
+    """Of each file the tables of Counts, by name."""
+    splits = _picks(SPLIT) | {"split": _WHICH_SPLIT}
+    return {
+        "pairs": _pairs(rows, max_shown),
+        "rank_pairs": [RankPairs(**t) for t in rows.fetch(RANK_PAIR, _picks(RANK_PAIR))],
+        "overflow": [Overflow(**t) for t in rows.fetch(OVERFLOW, _picks(OVERFLOW))],
+        "by_rank": [ByRank(**t) for t in rows.fetch(BY_RANK, _picks(BY_RANK))],
+        "splits": [Splits(**t) for t in rows.fetch(SPLIT, splits, rows.whole)],
+    }
 
 
 def _warn_unknown_overflow(counts: Counts) -> None:
@@ -141,7 +163,8 @@ class _Rows:
     rankdrift_pair, with what they tell in `codes`; the segments as rankdrift_segments.
 
     columns: of segments. doubtful: columns that may hold anything. planned: is it the result of a
-    plan? files: of how many tables they are.
+    plan? files: of how many tables they are. whole: the table or view with all rows: read by file,
+    rankdrift_rows has all but those of splits, which are most of a large file and read once.
     """
 
     con: DuckDBPyConnection
@@ -149,6 +172,7 @@ class _Rows:
     doubtful: Sequence[str]
     planned: bool
     files: int
+    whole: str
 
     def fetch(
         self, kind: Kind, wanted: Mapping[str, str], table: str = "rankdrift_rows"
@@ -156,7 +180,8 @@ class _Rows:
         """Of each file the arrays of one kind of row, with `segment` an index into
         rankdrift_segments."""
         same = (f"r.s{i} IS NOT DISTINCT FROM g.s{i}" for i in range(len(self.columns)))
-        join = f"JOIN rankdrift_segments g ON {' AND '.join(same)}" if self.columns else ""
+        # LEFT: a row whose segment no other kind of row has is found out, not lost.
+        join = f"LEFT JOIN rankdrift_segments g ON {' AND '.join(same)}" if self.columns else ""
         picks = {"segment": "g.segment", **wanted} if self.columns else wanted
         picks = {FILE: FILE, **picks} if self.files > 1 else picks
         named = ", ".join(f"{sql} AS {DUCKDB.quote(name)}" for name, sql in picks.items())
@@ -167,6 +192,7 @@ class _Rows:
         found = rows.fetchnumpy()
         if any(map(np.ma.is_masked, found.values())):
             self.refuse()
+            raise BadCounts("A row lacks a value, or has a segment of its own. Harvest again.")
         arrays = {name: np.ma.getdata(values) for name, values in found.items()}
         if not self.columns:
             arrays["segment"] = np.zeros(len(next(iter(arrays.values()))), np.int32)
@@ -207,6 +233,25 @@ class _Rows:
             )
 
 
+@contextmanager
+def _staged(
+    con: DuckDBPyConnection,
+    relation_sql: str,
+    columns: Sequence[str],
+    marked: bool = False,
+    planned: bool = False,
+    files: int = 1,
+    by_file: bool = False,
+) -> Iterator[_Rows]:
+    """The rows, ready to be fetched, and gone afterwards."""
+    made: list[tuple[str, str]] = []
+    try:
+        yield _stage(con, relation_sql, columns, marked, planned, files, by_file, made)
+    finally:
+        for kind, name in reversed(made):
+            con.execute(f"DROP {kind} IF EXISTS temp.{name}")
+
+
 def _stage(
     con: DuckDBPyConnection,
     relation_sql: str,
@@ -214,7 +259,13 @@ def _stage(
     marked: bool,
     planned: bool,
     files: int,
+    by_file: bool,
+    made: list[tuple[str, str]],
 ) -> _Rows:
+    def create(kind: str, name: str, select: str) -> None:
+        made.append((kind, name))
+        con.execute(f"CREATE OR REPLACE TEMP {kind} {name} AS {select}")
+
     described = con.sql(f"DESCRIBE SELECT * FROM {relation_sql}").fetchall()
     types = {name.casefold(): kind for name, kind, *_ in described}
     _check_columns(types, columns)
@@ -244,26 +295,28 @@ def _stage(
         raw.append(FILE)
         raws += f", {FILE}"
     kind = "trim(CAST(kind AS VARCHAR))" if doubtful else "kind"
-    con.execute(f"""
-        CREATE OR REPLACE TEMP {"VIEW" if files == 1 else "TABLE"} rankdrift_rows AS
+    typed = f"""
         WITH raw AS (
             SELECT {kind} AS kind, nullif(CAST(shown AS VARCHAR), '') AS shown,
                 {", ".join([f"{single} AS single", *raw])}
             FROM {relation_sql}
         )
-        SELECT {", ".join(["kind", "shown", "single", *segments, *numbers])}{raws} FROM raw""")
-    con.execute(f"""
-        CREATE OR REPLACE TEMP TABLE rankdrift_pair AS
+        SELECT {", ".join(["kind", "shown", "single", *segments, *numbers])}{raws} FROM raw"""
+    whole = "rankdrift_whole" if by_file else "rankdrift_rows"
+    create("VIEW" if files == 1 else "TABLE", whole, typed)
+    if by_file:
+        others = f"SELECT * FROM {whole} WHERE kind IS DISTINCT FROM {_names([SPLIT])}"
+        create("TABLE", "rankdrift_rows", others)
+    create("TABLE", "rankdrift_pair", f"""
         SELECT *, TRY_CAST(string_split(shown, ' ') AS INTEGER[]) AS codes
-        FROM rankdrift_rows WHERE kind = {_names([PAIR])}""")
+        FROM rankdrift_rows WHERE kind = {_names([PAIR])}""")  # fmt: skip
     if segments:
-        con.execute(f"""
-            CREATE OR REPLACE TEMP TABLE rankdrift_segments AS
+        create("TABLE", "rankdrift_segments", f"""
             SELECT row_number() OVER (ORDER BY {", ".join(f"{s} NULLS FIRST" for s in segments)})
                 - 1 AS segment, *
             FROM (SELECT DISTINCT {", ".join(segments)} FROM rankdrift_rows
-                WHERE kind IN ({_names(CELLS)}))""")
-    rows = _Rows(con, columns, doubtful, planned, files)
+                WHERE kind IN ({_names(CELLS)}))""")  # fmt: skip
+    rows = _Rows(con, columns, doubtful, planned, files, whole)
     # Without doubtful columns a row that cannot be read lacks a value, has an unknown kind or is
     # of a pair: what each row has is looked at only if one does.
     kinds = DUCKDB.literals([*(kind.name for kind in KINDS), *rows.ignored])
@@ -357,6 +410,16 @@ def _funnels(rows: _Rows, more: Sequence[FunnelRow]) -> list[Funnel]:
         FROM rankdrift_rows WHERE kind IN ({_names([FUNNEL, NOTE])}) GROUP BY ALL""").fetchall():
         found[place].append(tuple(row))
     return list(map(_funnel, found))
+
+
+def _funnels_by_file(rows: _Rows) -> dict[str, Funnel]:
+    """The funnel of each file, by its name, which is the first segment column."""
+    found: dict[str, list[FunnelRow]] = {}
+    for file, *row in rows.con.sql(f"""
+        SELECT s0, kind, shown, sum(n), sum(coalesce(clicks, 0)), sum(pairs)
+        FROM rankdrift_rows WHERE kind IN ({_names([FUNNEL, NOTE])}) GROUP BY ALL""").fetchall():
+        found.setdefault(file, []).append(tuple(row))
+    return {file: _funnel(each) for file, each in found.items()}
 
 
 def _funnel(rows: Sequence[FunnelRow]) -> Funnel:

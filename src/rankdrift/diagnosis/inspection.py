@@ -41,6 +41,7 @@ WORTH_LOGGING = {
 SPARK_PAYS = 100_000_000
 """Rows: below, DuckDB on one machine is faster (docs/benchmarks.md has both)."""
 FEW_QUERIES = 32
+_LOOKED_AT = 10_000  # rows, for examples of what cannot be read
 """With fewer, differences between queries decide: intervals rest on them."""
 
 
@@ -483,14 +484,18 @@ def how_to_get_pairs(log: Log, counts: Counts, queries: int | None = None) -> li
             "Check the column of ranks (--rank), and whether they start again on every page "
             "(--page)."
         ]
+    lost = {name: dropped.get(name, (0, 0))[0] for name in ("bad_rank", "bad_click", "no_day")}
+    misread = any(rows * 2 > counts.funnel.rows for rows in lost.values())  # more would not help
     if counts.funnel.clicks and few_queries(counts, queries):
         advice.append(f"{_more(counts, queries).capitalize()}.")
-    elif counts.funnel.clicks:
+    elif counts.funnel.clicks and not misread:
         advice.append(
             f"Add days or traffic: a pair must be shown again at another rank{_within(log)}."
         )
-    else:
-        advice.append("Check the column of clicks (--click, --clicked or --click-events).")
+    elif not misread:
+        told = _examples(log, "bad_click") if lost["bad_click"] else ""
+        words = f"(--click, --clicked or --click-events){told}"
+        advice.append(f"Check the column of clicks {words}.")
     if dropped.get("one_rank", (0, 0))[1] and (len(log.roles.query) > 1 or log.roles.same):
         advice.append(
             "Fewer --query or --same columns make more appearances the same pair, if "
@@ -509,8 +514,32 @@ def how_to_get_pairs(log: Log, counts: Counts, queries: int | None = None) -> li
     ):
         rows, clicks = dropped.get(name, (0, 0))
         if clicks * 2 > counts.funnel.clicks or rows * 2 > counts.funnel.rows:
-            advice.append(f"Most of the log is lost to '{REASONS[name]}': check {fix}.")
+            advice.append(
+                f"Most of the log is lost to '{REASONS[name]}': check {fix}{_examples(log, name)}."
+            )
     return advice
+
+
+def _examples(log: Log, reason: str) -> str:
+    """What the column holds that cannot be read, as it stands there."""
+    role, plain = {
+        "bad_rank": (log.roles.rank, "numbers, such as 1, can be read"),
+        "bad_click": (log.roles.click, "0 and 1, or yes and no, can be read"),
+        "no_day": (
+            log.roles.day,
+            'days written as 2024-12-31 can be read, and --day "" does without days',
+        ),
+    }.get(reason, (None, ""))
+    if not role:
+        return ""
+    planner = log.planner()
+    value = planner.dialect.text.format(planner.column(role)[0])
+    found = log.engine.query(
+        f"SELECT v FROM (SELECT {value} AS v FROM {planner.source} LIMIT {_LOOKED_AT}) AS rd_seen"
+        f" WHERE v IS NOT NULL GROUP BY v ORDER BY count(*) DESC, v LIMIT 3"
+    )
+    words = ", ".join(repr(word[:20]) for (word,) in found)
+    return f", where {role!r} has {words} ({plain})" if words else ""
 
 
 def _within(log: Log) -> str:

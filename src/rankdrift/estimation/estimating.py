@@ -15,7 +15,7 @@ from rankdrift.estimation.curves import Curve
 from rankdrift.estimation.curves import curve as parse_curve
 from rankdrift.estimation.fitted_curve import to_propensities
 from rankdrift.estimation.fitting import Options, fit
-from rankdrift.estimation.identification import best_reference
+from rankdrift.estimation.identification import THIN_REFERENCE, best_reference
 from rankdrift.estimation.segments import estimate_by
 from rankdrift.harvesting.taking import take_counts
 from rankdrift.log.log import Log
@@ -118,12 +118,7 @@ def estimate(
     if reference is None:
         options = replace(options, reference=best_reference(counts, clicks))
         if options.reference != 1:
-            warnings.warn(
-                "Too few clicks were won or lost at rank 1 to be the unit of all others. "
-                f"Propensities are relative to rank {options.reference}, which has the most.",
-                Remark,
-                stacklevel=3,
-            )
+            warnings.warn(THIN_REFERENCE.format(options.reference), Remark, stacklevel=3)
     if by:
         found = estimate_by(counts, (by,) if isinstance(by, str) else tuple(by), options)
     else:

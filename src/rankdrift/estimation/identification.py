@@ -54,6 +54,12 @@ def covered_ranks(
     return np.array(main, dtype=np.int32), gaps
 
 
+THIN_REFERENCE = (
+    "Too few clicks were won or lost at rank 1 to be the unit of all others. Propensities are "
+    "relative to rank {}, which has the most."
+)
+
+
 def best_reference(counts: Counts, clicks: Clicks = "every") -> int:
     """Rank 1, unless too few clicks were won and lost there, or in too few buckets, and enough at
     another: then the rank where the most were.

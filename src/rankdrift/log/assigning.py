@@ -163,5 +163,19 @@ def _explain_missing(missing: list[str], columns: Mapping[str, Column], layout: 
     flags = " ".join(f"--{role} NAME" for role in missing)
     return (
         f"Could not find the columns of a log of layout {layout.name}. {' '.join(each)} "
-        f"The columns are {listed(columns)}. Name them with {flags}."
+        f"The columns are {listed(columns)}. {_spread_out(columns) or f'Name them with {flags}.'}"
+    )
+
+
+def _spread_out(columns: Mapping[str, Column]) -> str:
+    """What to do with a log whose results are a list inside each row, if that may be it."""
+    lists = [column for column in columns.values() if column.kind == "list"]
+    if not lists or not all(name.isidentifier() for name in lists[0].path):
+        return ""
+    outer, inside = lists[0].path[0], lists[0].name
+    return (
+        f"If {inside!r} has the results of a search, spread it out first, a row per result, with "
+        "the name of your log for LOG: python -c \"import duckdb; duckdb.sql('COPY (SELECT * "
+        f"EXCLUDE ({outer}), unnest({inside}, recursive := true) FROM \\'LOG\\') TO "
+        "\\'results.parquet\\'')\""
     )

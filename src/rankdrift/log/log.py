@@ -264,6 +264,7 @@ def read_log(
         The Spark session to use, or the URL of the master to start one with.
     memory, threads
         What DuckDB may use, such as "2GB" (most there is), and on how many threads (all cores).
+        Python and the program take some 200 MB beside it, and the counts their own size.
 
     Returns
     -------

@@ -4,8 +4,9 @@ import shlex
 
 from rankdrift.core.errors import BadLog
 from rankdrift.core.words import many, verb
-from rankdrift.log.columns import guess
+from rankdrift.log.columns import ColumnKind, guess
 from rankdrift.log.log import Log
+from rankdrift.log.sql import values
 from rankdrift.log.sql.plan import ROWS_SHOWN
 from rankdrift.log.sql.rows import rows_query
 
@@ -14,12 +15,19 @@ SAMPLE = 50_000
 # searches of more than a page repeat them.
 _MOSTLY = 0.5
 _OFTEN = 0.001
+# Whether a result was shown, where logs have candidates that were not.
+_SHOWN = (
+    "shown", "is_shown", "was_shown", "displayed", "is_displayed", "was_displayed", "visible",
+    "is_visible", "impressed", "rendered", "is_rendered",
+)  # fmt: skip
+_FLAG_KINDS: tuple[ColumnKind, ...] = ("bool", "int", "text")
 
 
 def probe(log: Log) -> list[str]:
     """Remarks worth telling; raises BadLog where going on would give a wrong answer."""
     _refuse_ranks_by_page(log)
     told = _tell_format(log) if log.format else []
+    told += _check_shown(log)
     return told + (_check_searches(log) if log.planner().has_search else [])
 
 
@@ -67,7 +75,7 @@ def refuse_rank_zero(log: Log, zero: int, rows: int | None = None) -> None:
         of_all = many(zero, "row") if rows is None else f"{zero:,} of {many(rows, 'row')}"
         raise BadLog(
             f"{of_all} {verb(zero, 'has', 'have')} rank 0. If ranks count from 0 here, say so with "
-            f"--first-rank 0; if {verb(zero, 'that row is a mistake', 'those rows are mistakes')}, "
+            f"--first-rank 0; if {verb(zero, 'that result was', 'those results were')} not shown, "
             f"leave {verb(zero, 'it', 'them')} out with "
             f"--where {_condition(log, log.roles.rank or '', '> 0')}."
         )
@@ -112,6 +120,32 @@ def _condition(log: Log, column: str, test: str) -> str:
     plain = column.isidentifier() and column.isascii()
     name = column if plain else log.engine.dialect.quote(*log.engine.columns[column].path)
     return f'"{name} {test}"' if plain else shlex.quote(f"{name} {test}")
+
+
+def _check_shown(log: Log) -> list[str]:
+    """A column that says which results were shown, beside others that were only candidates."""
+    named = guess(
+        "flag", log.engine.columns.values(), log.roles.used(), {"flag": _SHOWN}, _FLAG_KINDS
+    )
+    if named is None or named in (log.rules.where or ""):
+        return []
+    planner, kind = log.planner(), log.engine.columns[named].kind
+    column = planner.column(named)[0]
+    yes = values.says_yes(column, kind, planner.dialect)
+    sample = f"(SELECT {column} AS flag, {yes} AS yes FROM {planner.source} LIMIT {SAMPLE}) AS rd_s"
+    found = log.engine.query(f"SELECT yes, flag, count(*) FROM {sample} GROUP BY yes, flag")
+    hidden = sum(rows for yes, _, rows in found if not yes)
+    said = [(rows, flag) for yes, flag, rows in found if yes]
+    if not hidden or not said:
+        return []
+    word = max(said, key=lambda one: (one[0], str(one[1])))[1]
+    test = {"bool": "= TRUE", "int": "> 0"}.get(kind) or f"= {log.engine.dialect.literal(word)}"
+    return [
+        f"{hidden:,} of the first {many(hidden + sum(rows for rows, _ in said), 'row')} "
+        f"{verb(hidden, 'was', 'were')} not shown, if {named!r} says that, but "
+        f"{verb(hidden, 'is', 'are')} counted as shown. Leave such rows out with "
+        f"--where {_condition(log, named, test)}."
+    ]
 
 
 def _check_searches(log: Log) -> list[str]:

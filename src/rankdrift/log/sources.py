@@ -4,12 +4,15 @@ import glob
 import gzip
 import hashlib
 import os
+import shlex
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rankdrift.core.errors import BadLog, BadOption, did_you_mean
+from rankdrift.core.words import many
 
 FORMATS = ("parquet", "csv", "json", "duckdb")
 TEXT = "text"
@@ -20,6 +23,10 @@ _ENDINGS = {
     ".json": "json", ".jsonl": "json", ".ndjson": "json",
     ".duckdb": "duckdb", ".ddb": "duckdb", ".db": "duckdb",
 }  # fmt: skip
+_SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_GZIP = (".gz", ".gzip")
+_LOOKED_AT = 80  # bytes of how a file begins
 _COMPRESSED = (".gz", ".gzip", ".zst", ".zstd", ".bz2")
 TRUTH = "truth.json"  # what a made-up log's true propensities are kept in, beside it
 
@@ -38,6 +45,11 @@ class Files:
             return {self.paths[0]: os.path.basename(self.paths[0])}
         root = os.path.commonpath([os.path.dirname(p) for p in self.paths])
         return {path: os.path.relpath(path, root) for path in self.paths}
+
+    @property
+    def array(self) -> bool:
+        """Whether this is JSON of one array, not an object a line."""
+        return self.format == "json" and _begins(self.paths[0]).lstrip().startswith(b"[")
 
     @property
     def told_by_folders(self) -> set[str]:
@@ -145,6 +157,15 @@ def _find_files(
         return Table(paths[0], table)
     if table:
         raise BadOption("--table goes with a DuckDB file or with Spark; these are plain files.")
+    beginning = next(filter(None, map(_begins, paths)), b"")
+    if not beginning:
+        what = f"{paths[0]!r} is" if len(paths) == 1 else f"All {many(len(paths), 'file')} are"
+        raise BadLog(f"{what} empty, of 0 bytes. Check that what writes the log did so.")
+    if kinds == ["csv"] and beginning.startswith(_UTF_16):
+        raise BadLog(
+            f"{paths[0]!r} is in UTF-16, as Excel and Windows write it. Turn it into UTF-8 first: "
+            f"iconv -f UTF-16 -t UTF-8 {shlex.quote(paths[0])} > utf8.csv"
+        )
     return Files(tuple(dict.fromkeys(paths)), kinds[0])
 
 
@@ -183,6 +204,17 @@ def _files_below(folder: str) -> list[str]:
     return sorted(os.path.join(inside, name) for inside, _, names in tree for name in names)
 
 
+def _begins(path: str) -> bytes:
+    """How a file begins; something, where that cannot be told: reading it will."""
+    if not os.path.isfile(path):  # of a pipe what is read is gone
+        return b"?"
+    try:
+        with (gzip.open if path.lower().endswith(_GZIP) else open)(path, "rb") as file:
+            return bytes(file.read(_LOOKED_AT))
+    except (OSError, EOFError, zlib.error):
+        return b"?"
+
+
 def _is_truth(path: str) -> bool:
     """Whether `simulate market` wrote this beside its log, by its name and how it begins."""
     if os.path.basename(path) != TRUTH:
@@ -209,7 +241,14 @@ def _ending(path: str) -> str | None:
 
 
 def _format(path: str) -> str:
-    return _ending(path) or _begins_like(path)
+    found = _ending(path)
+    if found:
+        return found
+    if path.lower().endswith(_SHEETS):
+        raise BadLog(
+            f"{path!r} is a spreadsheet. Save it as CSV first (in Excel: File, Save As, CSV UTF-8)."
+        )
+    return _begins_like(path)
 
 
 def _begins_like(path: str) -> str:

@@ -127,7 +127,7 @@ def compare(
     log: Log | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     methods: str | Sequence[str] = DEFAULT,
-    reference: int = 1,
+    reference: int | None = None,
     features: str | Sequence[str] | None = None,
     randomised: str | None = None,
     original: str | None = None,
@@ -154,7 +154,9 @@ def compare(
         max_rank); "ctr"; "experiment" and "swaps"; "combined" (the experiment
         and the drift of all other rows).
     reference
-        The rank whose propensity is 1 in every curve.
+        The rank whose propensity is 1 in every curve. By default rank 1, or where too few clicks
+        were won or lost there and a method goes by the drift of pairs, the rank that has the most,
+        with a remark.
     features
         Of "em", which needs it: columns or patterns, such as "f_*".
     randomised
@@ -197,6 +199,8 @@ def compare(
     chosen = _chosen(methods)
     log = take_log(log)
     randomised = randomised or log.roles.randomised
+    if reference is None and not any(method.kind.same_relevance for method in chosen):
+        reference = 1  # pairs are not counted for these
     inputs = Inputs(log, reference, features, randomised, original, bootstrap, seed, progress, say)
     _check(chosen, inputs)
     made: dict[str, Estimate] = {}

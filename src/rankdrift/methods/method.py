@@ -6,12 +6,14 @@ imported here or there before a method is run, for the command line lists them i
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from rankdrift.core.errors import RankdriftError, Remark
 from rankdrift.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -57,10 +59,10 @@ class Option:
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """What methods are given: the log and the options of `compare`. What several of them need is
-    read once."""
+    read once. asked: the reference that was asked for, None for the best supported."""
 
     log: Log
-    reference: int = 1
+    asked: int | None = None
     features: str | Sequence[str] | None = None
     randomised: str | None = None
     original: str | None = None
@@ -76,6 +78,22 @@ class Inputs:
         from rankdrift.harvesting.counting import harvest
 
         return harvest(self.log, progress=self.progress).pool()
+
+    @cached_property
+    def reference(self) -> int:
+        """The rank whose propensity is 1 in every curve; where rank 1 is thin, another, with a
+        remark, as `estimate` has it."""
+        from rankdrift.estimation.identification import THIN_REFERENCE, best_reference
+
+        if self.asked is not None:
+            return self.asked
+        try:
+            found = best_reference(self.counts)
+        except RankdriftError:  # told by the methods that cannot do without
+            return 1
+        if found != 1:
+            warnings.warn(THIN_REFERENCE.format(found), Remark, stacklevel=2)
+        return found
 
     def once(self, read: Callable[[Inputs], T]) -> T:
         """What `read` makes of this: read for the first method that asks, and kept for others."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
 from rankdrift.core.plain import entries, entry, items, maybe, number, text, whole
 from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import Counts, merge
+from rankdrift.counts.file import load_all
 from rankdrift.judging.file import holds_judgments
 from rankdrift.judging.judgments import Judgments
 from rankdrift.propensities.file import NoPropensities
@@ -70,11 +72,19 @@ class Findings:
 def gather(results: Any) -> Results:
     """Read and sort a path, a result, a list of them, or a mapping that names them."""
     found: list[tuple[str, ResultKind, Any]] = []  # (name, kind, result)
-    for name, result in _named(results):
-        if isinstance(result, str | os.PathLike):
-            found += (_read(path, name) for path in _files(Path(result)))
+    given = [
+        (name, each)
+        for name, result in _named(results)
+        for each in (_files(Path(result)) if isinstance(result, str | os.PathLike) else [result])
+    ]
+    counts = _counts([each for _, each in given if isinstance(each, Path)])
+    for name, each in given:
+        if not isinstance(each, Path):
+            found.append((name or "", *_recognise(each, name or "A result")))
+        elif each in counts:
+            found.append((name or each.name, ResultKind.COUNTS, counts[each]))
         else:
-            found.append((name or "", *_recognise(result, name or "A result")))
+            found.append(_read(each, name))
     if not found:
         raise BadOption("There is nothing to report on. Give results, such as propensities.json.")
 
@@ -123,6 +133,15 @@ def _files(path: Path) -> list[Path]:
     if not files:
         raise BadOption(f"{path} holds no file of results ({', '.join(RESULT_ENDINGS)}).")
     return files
+
+
+def _counts(paths: Sequence[Path]) -> dict[Path, Counts]:
+    """Of those that can be: many files of counts are read together, and much faster. What is
+    something else, or damaged, is told when it is read by itself."""
+    counted = [path for path in dict.fromkeys(paths) if path.suffix.lower() == ".parquet"]
+    with suppress(BadCounts):
+        return dict(zip(counted, load_all(counted), strict=True)) if len(counted) > 1 else {}
+    return {}
 
 
 def _read(path: Path, name: str | None) -> tuple[str, ResultKind, Any]:

@@ -390,7 +390,7 @@ def _read(session: Any, files: Files) -> Any:
                 raise
             frame = _widened([reader.parquet(path) for path in paths])
     elif files.format == "json":
-        frame = reader.json(paths)
+        frame = reader.option("multiLine", files.array).json(paths)
     else:
         ending = os.path.splitext(re.sub(r"\.(gz|gzip|zst|zstd|bz2)$", "", paths[0].lower()))[1]
         separator = {".tsv": "\t", ".psv": "|"}.get(ending, ",")

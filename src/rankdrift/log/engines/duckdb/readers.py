@@ -41,8 +41,9 @@ def reader(
             f"read_csv({files}, all_varchar = true, union_by_name = true, header = true,"
             f" quote = '\"', escape = '\"'{named})"
         )
+    form = "auto" if Files(paths, format).array else "newline_delimited"
     return (
-        f"read_json({files}, format = 'newline_delimited', union_by_name = true,"
+        f"read_json({files}, format = '{form}', union_by_name = true,"
         f" sample_size = -1, map_inference_threshold = -1{named})"
     )
 
