@@ -97,7 +97,8 @@ def test_a_reader_that_leaves_early_is_no_error(verb, log, tmp_path, shell):
         "sql": ["sql", log, "--dialect", "duckdb", "--table", "t"],
         "help": ["--help"],
     }[verb]
-    shell("harvest", log, "-o", "c.parquet")
+    if verb == "counts":
+        shell("harvest", log, "-o", "c.parquet")
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(

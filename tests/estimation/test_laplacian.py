@@ -34,8 +34,10 @@ def written_out(cells, share):
     return total
 
 
+@pytest.mark.parametrize("at_once", [1, 80, 20_000])
 @pytest.mark.parametrize("appearances", [2, 3, 4])
-def test_the_laplacian_is_the_information_of_choices(appearances):
+def test_the_laplacian_is_the_information_of_choices(appearances, at_once, monkeypatch):
+    monkeypatch.setattr("rankdrift.estimation.laplacian.AT_ONCE", at_once)
     cells = random_cells(appearances)
     share = np.random.default_rng(1).dirichlet(np.ones(appearances), cells.shown.shape[1]).T
     wanted = written_out(cells, share)

@@ -1,9 +1,10 @@
 """The blocks of a page, and how they are run: `python doc_pages.py PAGE`, in an empty folder.
 
-All blocks run in the order of the page: commands in a shell each, Python in one process, so that
-names stay known from block to block. A block of `output` is what the block before it prints, and
-must be that; one line of … stands for any number of lines. `python doc_pages.py PAGE --write` puts
-what is printed now into these blocks, as many lines as they had around the ….
+All blocks run in the order of the page, Python in one process, so that names stay known from block
+to block; commands too, but those of the first pages, which are run as typed. A block of `output` is
+what the block before it prints, and must be that; one line of … stands for any number of lines.
+`python doc_pages.py PAGE --write` puts what is printed now into these blocks, as many lines as they
+had around the ….
 """
 
 import io
@@ -17,7 +18,13 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 
+from rankdrift import cli
+
 RUNNER = Path(__file__)
+AS_TYPED = ("README.md", "tutorial.md")
+# What only a shell understands, outside of quotes.
+QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
+SHELL = re.compile(r"""[|<>$;&*?\[~{`"]""")
 ELISION = "…"
 # Of a number that a page shows: other versions of LightGBM and NumPy make slightly other numbers.
 SAME = 0.15
@@ -70,10 +77,23 @@ def run(page: Path, write: bool = False) -> None:
         for line, words in _lines(code) if kind == "bash" else ():
             if words[0] == "rankdrift":
                 print(f"$ {line}", flush=True)
-                done = subprocess.run(["bash", "-c", line], check=True, stdout=PIPE, text=True)
-                print(done.stdout, end="", flush=True)
-                out.write(done.stdout)
+                told = _told(page, line, words)
+                print(told, end="", flush=True)
+                out.write(told)
         printed = out.getvalue()
+
+
+def _told(page: Path, line: str, words: list[str]) -> str:
+    """What a command prints. Only the first pages and what needs a shell, or a Spark of its own,
+    start the command itself: to start Python and load everything anew takes longer than most."""
+    if page.name in AS_TYPED or SHELL.search(QUOTED.sub("", line)) or "spark" in words:
+        return subprocess.run(["bash", "-c", line], check=True, stdout=PIPE, text=True).stdout
+    out = io.StringIO()
+    with redirect_stdout(out):
+        code = cli.run(words[1:])
+    if code:
+        raise subprocess.CalledProcessError(code, line)
+    return out.getvalue()
 
 
 def _check(page: Path, number: int, shown: str, printed: str, write: bool) -> None:

@@ -6,6 +6,13 @@ from pyspark.sql import SparkSession
 
 from rankdrift.log.engines.java import java
 
+# The quick compiler alone comes with room for so little code that Java spends its time on throwing
+# code away and making it again. One core at a time: other workers have the rest. That Spark's own
+# classes are sound needs no proof.
+JAVA = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:MetaspaceSize=512m"
+    " -XX:+UseSerialGC -Xmn500m -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 SMALL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -13,12 +20,16 @@ SMALL = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.driver.memory": "2g",
+    "spark.buffer.pageSize": "1m",  # else every sum and every sort begins by clearing 32 MB
     # Logs here have a few hundred rows: compiling code for them would take all the time.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": JAVA,
     "spark.sql.adaptive.enabled": "false",
     "spark.default.parallelism": "1",
+    "spark.sql.ui.retainedExecutions": "1",  # what pages of a UI would show, which is not there
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "America/Los_Angeles",  # must make no difference
 }

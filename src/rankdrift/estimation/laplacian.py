@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from rankdrift.core.types import Floats, Indices
+
+AT_ONCE = 20_000  # edges that are made together: of few cells all, of many those of two places
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,19 @@ class Cells:
 
     def edges(self, share: Floats, weight: Floats) -> "Iterator[Edges]":
         """Each two of the ranks shown, by their shares (m, C) and the clicks (C,)."""
-        for k, m in combinations(range(len(self.shown)), 2):
+        if len(self.shown) == 2:
+            tie = share[0] * share[1]
+            tie *= weight
+            yield Edges(self, self.shown[0], self.shown[1], tie)
+            return
+        firsts, seconds = np.triu_indices(len(self.shown), 1)
+        step = max(1, AT_ONCE // max(len(weight), 1))
+        for start in range(0, len(firsts), step):
+            k, m = firsts[start : start + step], seconds[start : start + step]
             tie = share[k] * share[m]
             tie *= weight
-            if len(self.shown) > 2:  # a rank that was shown twice is not tied to itself
-                tie *= self.shown[k] != self.shown[m]
-            yield Edges(self, k, m, tie)
+            tie *= self.shown[k] != self.shown[m]  # one that was shown twice is not tied to itself
+            yield Edges(self, self.shown[k].ravel(), self.shown[m].ravel(), tie.ravel())
 
     @cached_property
     def frame(self) -> Any:
@@ -56,27 +64,22 @@ class Cells:
 
 @dataclass(frozen=True)
 class Edges:
-    """From the k-th to the m-th rank of each cell, as strong as `tie` (C,)."""
+    """From a rank of a cell to one below it, as strong as `tie`: (E,) each."""
 
     cells: Cells
-    k: int
-    m: int
+    above: Indices
+    below: Indices
     tie: Floats
-
-    @property
-    def ends(self) -> tuple[Indices, Indices]:
-        """The two ranks of each edge, (C,) each."""
-        return self.cells.shown[self.k], self.cells.shown[self.m]
 
     def degree(self) -> Floats:
         """(R,) the sum of ties at each rank."""
-        one, other = (np.bincount(end, self.tie, self.cells.size) for end in self.ends)
+        one, other = (np.bincount(end, self.tie, self.cells.size) for end in (self.above, self.below))
         return np.asarray(one + other)
 
     def sparse(self) -> Any:
         """(R, R)."""
         if len(self.cells.shown) > 2:
-            return _sparse(self.tie, *self.ends, self.cells.size)
+            return _sparse(self.tie, self.above, self.below, self.cells.size)
         matrix = copy(self.cells.frame)  # making one anew looks at all indices again
         matrix.data = self.tie
         return matrix
@@ -96,9 +99,8 @@ def grounded(edges: Iterable[Edges], size: int) -> Floats:
     degree, total = np.zeros(size), None
     for each in edges:
         degree += each.degree()
-        above, below = each.ends
         # A column for each rank but the first; ties to that one make the first row, which goes.
-        key = np.maximum(above * (size - 1) + below - 1, 0)
+        key = np.maximum(each.above * (size - 1) + each.below - 1, 0)
         table = np.bincount(key, -each.tie, size * (size - 1))
         total = table if total is None else np.add(total, table, out=total)
     out = np.zeros(size * (size - 1)) if total is None else total
@@ -129,7 +131,7 @@ def projected(edges: Iterable[Edges], basis: Floats) -> Floats:
     and_one = np.column_stack([basis, np.ones(size)])  # the ones make sums of ties
     for each in edges:
         tied = each.sparse() @ and_one
-        degree += tied[:, -1] + np.bincount(each.ends[1], each.tie, size)
+        degree += tied[:, -1] + np.bincount(each.below, each.tie, size)
         across += basis.T @ tied[:, :-1]
     return np.asarray((basis.T * degree) @ basis - across - across.T)
 
