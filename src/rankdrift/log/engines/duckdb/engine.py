@@ -19,10 +19,11 @@ from rankdrift.log.engines.duckdb.readers import (
     reading,
     unglobbed,
 )
+from rankdrift.log.engines.duckdb.remote import reach
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.engines.parquet import check_schemas, rows, with_statistics
 from rankdrift.log.options import Options
-from rankdrift.log.sources import Files, Frame, Source, Table, find
+from rankdrift.log.sources import Files, Frame, Source, Stream, Table, find
 from rankdrift.log.sql.plan import SCHEMA, Plan, Step
 
 _INTEGERS = {"tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"}
@@ -67,13 +68,13 @@ class DuckdbEngine:
     ) -> None:
         _refuse_bzip2(source)
         self._folder = Scratch()
-        self.input = source
+        self.staged: str | None = None  # the file that text formats were parsed into
         self._con = self._connect(memory, threads)
+        self.input = source = reach(self._con, source)
         with reading(source):
             self.folders = folders_tell(self._con, source)
             self._con.execute(f"CREATE VIEW main.rd_log AS SELECT * FROM {self._open(source)}")
             self.columns: Mapping[str, Column] = self._describe()
-        self.staged: str | None = None  # the file that text formats were parsed into
 
     def _connect(self, memory: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
         config: dict[str, Any] = {
@@ -105,7 +106,23 @@ class DuckdbEngine:
             return "rd_frame"
         if isinstance(source, Table):
             return self._attach(source)
+        if isinstance(source, Stream):
+            return self._keep(source)
         return reader(source.paths, source.format, folders=self.folders)
+
+    def _keep(self, source: Stream) -> str:
+        """What can be read but once is written to a file: the plan reads its rows several times."""
+        staged = DUCKDB.literal(self.path("stream.parquet"))
+        self._con.register("rd_stream", source.reader)
+        self.execute(f"COPY (SELECT * FROM rd_stream) TO {staged} (FORMAT parquet)", "stream", None)
+        self._con.unregister("rd_stream")
+        kept = f"read_parquet({staged})"
+        if not self._con.sql(f"SELECT 1 FROM {kept} LIMIT 1").fetchall():
+            raise BadLog(
+                f"No row came from the {type(source.reader).__name__}. A stream can be read once: "
+                "if something has read it before, make it anew."
+            )
+        return kept
 
     def _attach(self, source: Table) -> str:
         self._con.execute(f"ATTACH {DUCKDB.literal(source.path)} AS rd_db (READ_ONLY)")
