@@ -6,6 +6,7 @@ with `python -m benchmarks.remote`; it needs the extra `test`.
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 from rankdrift import harvest, read_log
 from rankdrift.simulate import market
 
-ROWS, REPEATS = 2_000_000, 3
+ROWS, REPEATS = 300_000, 3
 
 
 def run(rows: int = ROWS) -> dict[str, float]:
@@ -22,6 +23,7 @@ def run(rows: int = ROWS) -> dict[str, float]:
     import boto3
     from moto.server import ThreadedMotoServer
 
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
