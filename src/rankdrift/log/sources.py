@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rankdrift.core.addresses import is_address, without_secrets
 from rankdrift.core.errors import BadLog, BadOption, did_you_mean
 from rankdrift.core.words import many
 
@@ -81,12 +82,19 @@ class Table:
 
 @dataclass(frozen=True)
 class Frame:
-    """A pandas, Polars or Arrow table in memory."""
+    """A pandas, Polars or Arrow table in memory, or an Arrow dataset: it can be read again."""
 
     table: Any
 
 
-Source = Files | Table | Frame
+@dataclass(frozen=True)
+class Stream:
+    """Whatever else gives Arrow data, such as a reader of batches: it can be read once."""
+
+    reader: Any
+
+
+Source = Files | Table | Frame | Stream
 
 
 def find(
@@ -102,7 +110,8 @@ def find(
     Parameters
     ----------
     source
-        A path, a glob, a folder or several of them; or a pandas, Polars or Arrow table.
+        A path, a glob, a folder or several of them; a pandas, Polars or Arrow table; an Arrow
+        dataset, or anything with `__arrow_c_stream__`.
     format
         One of `FORMATS`; by default as the names of the files say.
     table
@@ -128,12 +137,21 @@ def find(
         source = [source]
     if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
         return _find_files([os.fspath(s) for s in source], format, table, every)
-    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
+    if _read_again(source):
         return Frame(source)
+    if hasattr(source, "__arrow_c_stream__"):
+        return Stream(source)
     raise BadOption(
         f"Cannot read a log from a {type(source).__name__}. Give a path, a glob, a folder, "
-        "a pandas, Polars or Arrow table, or a Spark DataFrame."
+        "a pandas, Polars or Arrow table or stream, or a Spark DataFrame."
     )
+
+
+def _read_again(source: object) -> bool:
+    """Whether it is a table, which knows how long it is, or a dataset of PyArrow's."""
+    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
+        return hasattr(source, "__len__") or hasattr(source, "num_rows")
+    return type(source).__module__.startswith("pyarrow.") and hasattr(source, "get_fragments")
 
 
 def _find_files(
@@ -170,7 +188,7 @@ def _find_files(
 
 
 def _expand(source: str, every: bool) -> list[str]:
-    if "://" in source:  # the engine's own business
+    if is_address(source):  # the engine's own business
         return [source]
     path = os.path.abspath(os.path.expanduser(source))
     if os.path.isdir(path):
@@ -234,6 +252,8 @@ def _near(path: str) -> str:
 
 
 def _ending(path: str) -> str | None:
+    if is_address(path):  # what may be after the name: a signature, a token
+        path = path.partition("?")[0]
     stem, ending = os.path.splitext(path.lower())
     if ending in _COMPRESSED:
         ending = os.path.splitext(stem)[1]
@@ -267,7 +287,8 @@ def _begins_like(path: str) -> str:
 
 def cannot_tell(path: str) -> BadLog:
     """The error to raise for a file of which nothing tells what it is."""
+    files = ", or name the files by a pattern, such as *.parquet" if is_address(path) else ""
     return BadLog(
-        f"Cannot tell the format of {path!r} from its name. Say it with --format "
-        f"({', '.join(FORMATS)}, or one of those that `rankdrift formats` lists)."
+        f"Cannot tell the format of {without_secrets(path)!r} from its name. Say it with --format "
+        f"({', '.join(FORMATS)}, or one of those that `rankdrift formats` lists){files}."
     )

@@ -3,6 +3,7 @@
 import glob
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -22,25 +23,33 @@ _LINES = 50
 _FILES = 8  # of many files, the first and the last
 
 
-def look(files: Files) -> Sight:
-    """What the first documents or lines of text files show; nothing of files that are damaged."""
+def look(files: Files, con: duckdb.DuckDBPyConnection | None = None) -> Sight:
+    """What the first documents or lines of text files show; nothing of files that are damaged.
+
+    Parameters
+    ----------
+    files
+        Where they are.
+    con
+        What reads them, if they are on another machine.
+    """
     some = (
         files.paths
         if len(files.paths) <= _FILES
         else (*files.paths[: _FILES // 2], *files.paths[-_FILES // 2 :])
     )
     try:
-        with connect() as con:
+        with nullcontext(con) if con else connect() as reads:
             if files.format == "json":
-                found = [doc for path in some for doc in _documents(con, path)]
+                found = [doc for path in some for doc in _documents(reads, path)]
                 return Sight(frozenset(path for doc in found for path in _paths(doc)))
-            lines = [line for path in some for line in _lines(con, path)]
-            header = lines[0] if lines else ""
-            cut = next((cut for cut in "\t,;|" if cut in header), ",")
-            names = frozenset(name.strip().strip('"') for name in header.split(cut))
-            return Sight(names, tuple(lines))
+            lines = [line for path in some for line in _lines(reads, path)]
     except duckdb.Error:  # who reads the files will say what is wrong with them
         return Sight()
+    header = lines[0] if lines else ""
+    cut = next((cut for cut in "\t,;|" if cut in header), ",")
+    names = frozenset(name.strip().strip('"') for name in header.split(cut))
+    return Sight(names, tuple(lines))
 
 
 def look_at(shape: Shape) -> Sight:

@@ -1,5 +1,6 @@
 """The embedded engine: DuckDB reads the files, spills to disk, and reduces them to counts."""
 
+import os
 import threading
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,13 +21,14 @@ from rankdrift.log.engines.duckdb.readers import (
     reading,
     unglobbed,
 )
+from rankdrift.log.engines.duckdb.remote import reach
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.engines.parquet import check_schemas, rows, with_statistics
 from rankdrift.log.formats import FORMATS
 from rankdrift.log.formats.format import FILE_NAME, Fields, Format, Shape
 from rankdrift.log.formats.recognising import check_fields, choose, look, look_at
 from rankdrift.log.options import Options
-from rankdrift.log.sources import TEXT, Files, Frame, Source, Table, cannot_tell, find
+from rankdrift.log.sources import TEXT, Files, Frame, Source, Stream, Table, cannot_tell, find
 from rankdrift.log.sql.plan import SCHEMA, Plan, Step
 
 _INTEGERS = {"tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"}
@@ -77,13 +79,13 @@ class DuckdbEngine:
     ) -> None:
         _refuse_bzip2(source)
         self._folder = Scratch()
-        self.input = source
+        self.staged: str | None = None  # the file that text formats were parsed into
         self._con = self._connect(memory, threads)
+        self.input = source = reach(self._con, source)
         with reading(source):
             self.folders = folders_tell(self._con, source)
             self._open_log(source, options)
             self.columns: Mapping[str, Column] = self._describe()
-        self.staged: str | None = None  # the file that text formats were parsed into
 
     def _connect(self, memory: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
         config: dict[str, Any] = {
@@ -113,7 +115,7 @@ class DuckdbEngine:
         """Let `rd_log` be the log as its columns have it, or the rows of a known format."""
         text = isinstance(source, Files) and source.format != "parquet"
         if options and isinstance(source, Files) and text:
-            self.format = choose(look(source), options)
+            self.format = choose(look(source, self._con), options)
             if self.format and self.format.reads != "table":
                 self._take_format(self.format, *format_reader(source, self.format))
                 return
@@ -154,7 +156,25 @@ class DuckdbEngine:
             return "rd_frame"
         if isinstance(source, Table):
             return self._attach(source)
+        if isinstance(source, Stream):
+            return self._keep(source)
         return reader(source.paths, source.format, filename=filename, folders=self.folders)
+
+    def _keep(self, source: Stream) -> str:
+        """What can be read but once is written to a file: the plan reads its rows several times."""
+        staged = DUCKDB.literal(self.path("stream.parquet"))
+        kept = f"read_parquet({staged})"
+        if os.path.exists(self.path("stream.parquet")):
+            return kept
+        self._con.register("rd_stream", source.reader)
+        self.execute(f"COPY (SELECT * FROM rd_stream) TO {staged} (FORMAT parquet)", "stream", None)
+        self._con.unregister("rd_stream")
+        if not self._con.sql(f"SELECT 1 FROM {kept} LIMIT 1").fetchall():
+            raise BadLog(
+                f"No row came from the {type(source.reader).__name__}. A stream can be read once: "
+                "if something has read it before, make it anew."
+            )
+        return kept
 
     def _attach(self, source: Table) -> str:
         self._con.execute(

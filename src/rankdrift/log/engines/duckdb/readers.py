@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 
+from rankdrift.core.addresses import without_secrets
 from rankdrift.core.database import first_line, interrupted, shortage
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadLog
@@ -110,13 +111,13 @@ def reading(source: Source) -> Iterator[None]:
         if isinstance(source, Files) and "extension" in str(error).lower():
             away = next((path for path in source.paths if "://" in path), None)
             if away:
-                raise BadLog(_AWAY.format(path=away)) from None
+                raise BadLog(_AWAY.format(path=without_secrets(away))) from None
         if isinstance(source, Files):
-            what = (
-                repr(source.paths[0]) if len(source.paths) == 1 else f"{len(source.paths):,} files"
-            )
+            what = f"{len(source.paths):,} files"
+            if len(source.paths) == 1:
+                what = repr(without_secrets(source.paths[0]))
             raise BadLog(
-                f"Cannot read {what} as {source.format}: {first_line(error)} "
+                f"Cannot read {what} as {source.format}: {without_secrets(first_line(error))} "
                 "The file may be damaged, cut short or of another format (--format)."
             ) from None
         raise BadLog(f"Cannot read the log: {first_line(error)}") from None
