@@ -54,7 +54,10 @@ def judgments_report(
     if agreement:
         blocks += [heading("Beside human labels"), _agreement(agreement, names)]
     if look and names:
-        blocks += [heading("Worth a human look, by the clicks that knowing it may gain"), _look(look)]
+        blocks += [
+            heading("Worth a human look, by the clicks that knowing it may gain"),
+            _look(look),
+        ]
     return Group(*blocks)
 
 
