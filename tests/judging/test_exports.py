@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import subprocess
 from urllib.parse import unquote
 
 import numpy as np
@@ -61,6 +63,21 @@ def test_trec_files_are_what_ir_measures_reads(tmp_path):
     turned = [sum(g / np.log2(i + 2) for i, g in enumerate(gs[::-1])) for gs in ideal]
     expected = np.mean(np.array(turned) / np.array(worth))
     assert ir_measures.calc_aggregate([measure], qrels, worst)[measure] == pytest.approx(expected)
+
+
+@pytest.mark.skipif("RANKDRIFT_RANX" not in os.environ, reason="no Python that has ranx is named")
+def test_trec_files_are_what_ranx_reads(tmp_path):
+    """It comes with numba and 700 MB, so it has an environment of its own."""
+    path, _ = write(tmp_path, "trec")
+    read = "import json, sys; from ranx import Qrels; q = Qrels.from_file(sys.argv[1], kind='trec')"
+    told = (
+        "print(json.dumps({t: {d: int(g) for d, g in v.items()} for t, v in q.to_dict().items()}))"
+    )
+    words = [os.environ["RANKDRIFT_RANX"], "-c", f"{read}; {told}", str(path)]
+    found = json.loads(subprocess.run(words, capture_output=True, check=True, text=True).stdout)
+    docs = [doc.replace("%", "%25").replace(" ", "%20") for doc in DOCS]
+    there = {(int(t) - 1, docs.index(d)): g for t, of in found.items() for d, g in of.items()}
+    assert there == GRADES
 
 
 def test_opensearch(tmp_path):

@@ -131,14 +131,11 @@ def judge(
 ) -> int:
     """Tell how relevant each doc is to each query.
 
-    By its clicks and how much it was looked at, at whatever ranks it had; with an interval. LOG may
-    be what --by day wrote, or the result of `rankdrift sql --appearances`.
+    By clicks and looks at all the ranks it had. LOG may be what --by day wrote.
 
     \b
         rankdrift judge logs --propensities p.json -o judgments.parquet
         rankdrift judge logs --propensities p.json --export trec=qrels.txt
-        rankdrift judge logs --by day -o days/  # then new days
-        rankdrift judge days/ --propensities p.json --half-life 14
     """
     if by:
         return _by_day(screen, logs, output, options)
