@@ -16,6 +16,7 @@ from rankdrift.core.errors import BadLog, BadOption, MissingColumns, RankdriftEr
 from rankdrift.harvesting.by_day import harvest_by_day
 from rankdrift.harvesting.counting import harvest
 from rankdrift.log.log import read_log
+from rankdrift.log.probing import probe
 
 
 @pytest.fixture
@@ -455,3 +456,25 @@ def test_what_is_odd_is_a_warning(tmp_path):
     path = write_parquet(tmp_path / "log.parquet", [*rows, *rows[:50]])
     with pytest.warns(Remark, match="repeat the search, doc and rank"):
         harvest(read_log(path, search="sid"))
+
+
+@pytest.mark.parametrize(
+    ("points", "sorted_by"),
+    [
+        ((0.9, 0.5, 0.5, 0.1), True),
+        ((1, 2, 3, 9), True),  # the lower the better, such as a distance
+        ((9, 8, 7, 6, 5, 4, 7), True),  # one of six is out of order: a paid result
+        ((3, 1, 4, 1, 5), False),
+        (("3", "1", None, "4", "1", "5"), False),
+        ((7, 7, 7), True),  # tells nothing
+    ],
+)
+def test_a_score_that_results_were_not_sorted_by_is_a_warning(points, sorted_by):
+    rows = range(len(points))
+    columns = {"search": [1] * len(points), "query": ["q"] * len(points), "doc": list(rows),
+               "rank": [row + 1 for row in rows], "click": [0] * len(points),
+               "score": list(points)}  # fmt: skip
+    found = probe(read_log(pa.table(columns), score="score"))
+    assert [text.split(":")[0] for text in found] == (
+        [] if sorted_by else ["Results are not in the order of 'score'"]
+    )
