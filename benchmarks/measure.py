@@ -19,9 +19,11 @@ _WATCH = """
 import json, resource, subprocess, sys, time
 start = time.perf_counter()
 done = subprocess.run(sys.argv[1:], capture_output=True, text=True)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(json.dumps({
     "seconds": time.perf_counter() - start,
-    "peak": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss,
+    "processor": used.ru_utime + used.ru_stime,
+    "peak": used.ru_maxrss,
     "status": done.returncode,
     "stdout": done.stdout,
     "stderr": done.stderr,
@@ -32,9 +34,10 @@ _PEAK_UNIT = 1 if sys.platform == "darwin" else 1024
 
 @dataclass(frozen=True)
 class Run:
-    """What a command did in a process of its own."""
+    """What a command did in a process of its own; `processor`: seconds of all cores together."""
 
     seconds: float
+    processor: float
     megabytes: float
     status: int
     stdout: str

@@ -46,16 +46,21 @@ def run(_: int) -> dict[str, Any]:
     floor, merged, *others = runs.values()
     measure.show(
         f"A year: {DAYS} files of counts by platform, {total:,} rows in all",
-        ("", "seconds", "peak MB"),
-        ((name, done.seconds, done.megabytes) for name, done in runs.items()),
+        ("", "seconds", "of the processor", "peak MB"),
+        ((name, done.seconds, done.processor, done.megabytes) for name, done in runs.items()),
         f"merge, seconds: {measure.verdict(merged.seconds, MERGE)}; "
         f"MB: {measure.verdict(merged.megabytes, MOST)}; "
-        f"{merged.seconds / floor.seconds:.1f} times the time of reading.\n"
+        f"{merged.processor / floor.processor:.1f} times what reading takes of the processor.\n"
         "estimate, diagnose and report together, seconds: "
         f"{measure.verdict(sum(done.seconds for done in others), OTHERS)}.",
     )
     return {
-        name: {"seconds": done.seconds, "megabytes": done.megabytes} for name, done in runs.items()
+        name: {
+            "seconds": done.seconds,
+            "processor": done.processor,
+            "megabytes": done.megabytes,
+        }
+        for name, done in runs.items()
     }
 
 
