@@ -2,11 +2,12 @@
 
 import pytest
 from find_browser import find_browser
-from playwright.sync_api import sync_playwright
 
 
 @pytest.fixture(scope="module")
 def chromium():
+    from playwright.sync_api import sync_playwright  # a second, which only one worker needs
+
     path = find_browser()
     if path is None:
         pytest.fail("These tests need a browser: .venv/bin/python tools/find_browser.py brings one")

@@ -7,7 +7,6 @@ import nbformat
 import pytest
 from find_browser import find_browser
 from nbclient import NotebookClient
-from playwright.sync_api import sync_playwright
 from support.results_example import EVIL, made
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
@@ -63,6 +62,8 @@ def test_results_are_tables_and_charts_are_pictures(outputs):
 
 
 def test_a_browser_draws_them_without_asking_anybody(outputs, tmp_path):
+    from playwright.sync_api import sync_playwright
+
     shown = [outputs[code][kind] for code, kind in SHOWN.items()]
     page_file = tmp_path / "notebook.html"
     page_file.write_text(

@@ -44,7 +44,7 @@ def test_two_workers_that_are_killed_count_the_same(log):
         from support.spark_session import SMALL
 
         builder = SparkSession.builder.master("local-cluster[2,1,1024]")
-        quick = {{"spark.executor.extraJavaOptions": SMALL["spark.driver.extraJavaOptions"]}}
+        quick = {{"spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1"}}
         for name, value in {{**SMALL, "spark.sql.shuffle.partitions": "4", **quick}}.items():
             builder = builder.config(name, value)
         with java():

@@ -73,9 +73,8 @@ class Edges:
 
     def degree(self) -> Floats:
         """(R,) the sum of ties at each rank."""
-        one, other = (
-            np.bincount(end, self.tie, self.cells.size) for end in (self.above, self.below)
-        )
+        ends = (self.above, self.below)
+        one, other = (np.bincount(end, self.tie, self.cells.size) for end in ends)
         return np.asarray(one + other)
 
     def sparse(self) -> Any:
