@@ -392,7 +392,7 @@ def labels(gain: Floats, table: Floats) -> SmallInts:
 def keys_of_rows(matrix: Matrix) -> NDArray[np.uint64]:
     """(N,): the same for rows of a query whose features are the same, and hardly for others."""
     factors = np.random.default_rng(0).integers(1, 2**63, 1 + matrix.x.shape[1], np.uint64)
-    key = matrix.query.astype(np.uint64) * factors[0]
+    key: NDArray[np.uint64] = matrix.query.astype(np.uint64) * factors[0]
     for column, factor in zip(matrix.x.T, factors[1:], strict=True):
         key += (column + np.float32(0)).view(np.uint32) * factor  # adding 0 makes 0 of -0
     return key

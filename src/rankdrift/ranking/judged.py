@@ -19,17 +19,34 @@ class Judged(Protocol):
     """What `judge` makes, as far as a ranker learns from it; `Judgments` tells what each is."""
 
     @property
-    def queries(self) -> NDArray[Any]: ...
+    def queries(self) -> NDArray[Any]:
+        """(Q, columns): the values of each query's columns."""
+        ...
+
     @property
-    def docs(self) -> NDArray[Any]: ...
+    def docs(self) -> NDArray[Any]:
+        """(D,): the docs, each once."""
+        ...
+
     @property
-    def query(self) -> Ints: ...
+    def query(self) -> Ints:
+        """(N,): places in `queries`."""
+        ...
+
     @property
-    def doc(self) -> Ints: ...
+    def doc(self) -> Ints:
+        """(N,): places in `docs`."""
+        ...
+
     @property
-    def relevance(self) -> Floats: ...
+    def relevance(self) -> Floats:
+        """(N,): of each pair."""
+        ...
+
     @property
-    def prior(self) -> Mapping[str, float]: ...
+    def prior(self) -> Mapping[str, float]:
+        """`relevance`: of a pair that was never shown."""
+        ...
 
 
 def judged_relevance(matrix: Matrix, judgments: Judged) -> tuple[Floats, int]:
