@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from benchmarks import (
+    clickmodels,
     coverage,
     estimate,
     evaluate,
@@ -34,6 +35,7 @@ BENCHMARKS = {
     "estimate": estimate.run,
     "evaluate": evaluate.run,
     "judging": judging.run,
+    "clickmodels": clickmodels.run,
     "coverage": coverage.run,
     "rivals": rivals.run,
     "market": market.run,

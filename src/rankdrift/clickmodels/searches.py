@@ -87,7 +87,7 @@ class Searches:
     def take(self, keep: Bools) -> Searches:
         """Some of the searches, by a flag (N,) each."""
         lengths = np.where(keep, self.lists.lengths, 0)
-        rows = np.argsort(self.lists.list_of_rows(), kind="stable")
+        rows = self.lists.one_by_one()
         query = self.query_of_pair[self.pair[rows[np.cumsum(self.lists.lengths) - 1]]]
         lists, _, where = lay_out(lengths, query.astype(np.int64))
         chosen = rows[np.repeat(keep, self.lists.lengths)][where]
