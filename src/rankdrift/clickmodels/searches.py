@@ -133,7 +133,7 @@ def make_searches(
     pair, rank = np.asarray(pair), np.asarray(rank)
     if sizes.sum() != len(pair) or not len(pair):
         raise BadOption(
-            f"The lists have {int(sizes.sum()):,} results by their lengths, and there are "
+            f"By their lengths the lists have {many(int(sizes.sum()), 'result')}, and there are "
             f"{len(pair):,}. Give as many, at least one."
         )
     queries: NDArray[np.uint32] = np.asarray(query_of_pair, np.uint32)

@@ -41,7 +41,7 @@ def models_report(found: ModelComparison) -> Group:
         (
             "held out",
             f"{test:,}",
-            f"searches with {results:,} results, {found.clicks[1]:,} clicked",
+            f"searches with {many(results, 'result')}, {found.clicks[1]:,} clicked",
         ),
     ]
     blocks: list[RenderableType] = [
