@@ -40,7 +40,7 @@ ONE_THREAD = {
 
 
 def run(rows: int) -> dict[str, Any]:
-    """A tenth of a million searches for each ten million rows asked for, a million at most."""
+    """So many rows, ten million at most, of which eight are learnt from."""
     from rankdrift.clickmodels.models import MODELS
 
     searches = min(rows // LENGTH, SEARCHES)
