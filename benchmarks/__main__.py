@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from benchmarks import (
+    clickmodels,
     coverage,
     estimate,
     evaluate,
@@ -39,6 +40,7 @@ BENCHMARKS = {
     "evaluate": evaluate.run,
     "judging": judging.run,
     "year": year.run,
+    "clickmodels": clickmodels.run,
     "coverage": coverage.run,
     "rivals": rivals.run,
     "market": market.run,

@@ -33,6 +33,7 @@ RUN = {
     "estimate": ["counts.parquet", "--by", "platform", "-o", "propensities.json"],
     "diagnose": ["counts.parquet"],
     "compare": [*LOG, "--methods", "loglog,ctr"],
+    "models": [*JUDGED, "--models", "ubm,dbn"],
     "train": [*LOG, "--trees", "2", "-o", "model.txt"],
     "evaluate": [*LOG, "--model", "model.txt", "--ranks", "1,2", "--bootstrap", "10"],
     "judge": [*JUDGED, "--propensities", "propensities.json", "-o", "judgments.parquet"],

@@ -200,6 +200,8 @@ def test_what_cannot_be_is_refused_with_what_to_do():
     one_day = columns | {"day": np.full(len(columns["day"]), np.datetime64("2024-01-01"))}
     with pytest.raises(BadLog, match="one day"):
         read_searches(rankdrift.read_log(frame(one_day)), split="time")
+    with pytest.raises(BadOption, match="--where"):
+        read_searches(rankdrift.read_log(frame(columns), segment="rank"))
     none = columns | {"click": 0 * columns["click"]}
     with pytest.raises(BadLog, match="nothing to explain"):
         read_searches(rankdrift.read_log(frame(none)))

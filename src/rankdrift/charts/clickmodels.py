@@ -8,6 +8,7 @@ import altair as alt
 
 from rankdrift.charts.style import BLACK, COLOURS, Row, inline_data, layered_chart
 from rankdrift.core.errors import BadOption
+from rankdrift.core.words import many
 
 if TYPE_CHECKING:
     from rankdrift.clickmodels.comparing import ModelComparison
@@ -62,8 +63,8 @@ def models_chart(found: ModelComparison) -> alt.LayerChart:
         layers,
         title="Click models on searches they have not seen",
         subtitle=[
-            f"log-likelihood above random clicks, {test:,} searches held out; bars: "
-            f"{found.level:.0%} intervals over queries",
+            f"log-likelihood above random clicks, {many(test, 'search', 'searches')} held out; "
+            f"bars: {found.level:.0%} intervals over queries",
             f"what is further behind than {-_LEAST:.0%} stands at the edge",
         ],
         height=26 * len(rows),

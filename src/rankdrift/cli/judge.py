@@ -20,7 +20,7 @@ from rankdrift.cli.options import (
 from rankdrift.cli.output import check_file, check_folder, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
-from rankdrift.cli.settings import from_file
+from rankdrift.cli.settings import from_settings
 from rankdrift.cli.train import split
 from rankdrift.core.errors import BadOption
 from rankdrift.core.words import many
@@ -212,7 +212,7 @@ def _open(screen: Screen, logs: tuple[str, ...], options: dict[str, Any]) -> Any
     if holds_appearances(list(logs), options["format"]):
         said = given(options)
         taken = {name: said.pop(name) for name in ("format", "memory", "threads") if name in said}
-        typed = [name for name in said if not from_file(name)]
+        typed = [name for name in said if not from_settings(name)]
         if typed:
             raise BadOption(
                 "These are appearances that were counted of a log, and how it is read was said "

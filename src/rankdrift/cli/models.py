@@ -22,7 +22,7 @@ from rankdrift.cli.train import split as split_names
 
 # Of a log: a pair is a query and a doc, whatever else was the same.
 UNUSED = (
-    "same", "segment", "window", "score", "ranker", "user", "outcome", "outcome_at_least",
+    "same", "window", "score", "ranker", "user", "outcome", "outcome_at_least",
 )  # fmt: skip
 
 
@@ -36,7 +36,10 @@ class ModelsOption(click.Option):
         return super().get_help_record(ctx)
 
 
-@click.command(cls=Sections, first=("models", "split", "chart", "search", *READING))
+@click.command(
+    cls=Sections,
+    first=("models", "split", "chart", *READING),
+)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("--models", cls=ModelsOption, metavar="NAME,…", help="Only some of them.")
 @click.option(

@@ -9,12 +9,11 @@ import numpy as np
 
 from rankdrift.clickmodels.chain import ChainModel
 from rankdrift.clickmodels.climbing import shrunk
-from rankdrift.clickmodels.model import MODELS, STRENGTH
+from rankdrift.clickmodels.model import STRENGTH
 from rankdrift.clickmodels.searches import Searches
 from rankdrift.core.types import Floats
 
 
-@MODELS.register
 @dataclass(frozen=True, eq=False)
 class Cascade(ChainModel):
     """P(click) = z_pair down to the first click, 0 below it.

@@ -86,14 +86,14 @@ def find_tails(searches: Searches) -> Tails:
     """What is known for sure, and the lists of results of which it is not."""
     s, pairs = searches, searches.pairs
     last, after = after_last(s.lists, s.click)
-    of_list = s.lists.list_of_rows()
-    length = np.bincount(of_list[after], minlength=len(s)).astype(np.int64)
-    # The elements of each list one after the other, from the top.
-    rows = np.flatnonzero(after)
-    rows = rows[np.argsort(of_list[rows], kind="stable")]
+    rows = s.lists.one_by_one()
+    begins = np.cumsum(s.lists.lengths) - s.lists.lengths
+    length = np.add.reduceat(after[rows], begins, dtype=np.int64)
+    firsts = rows[begins]
+    rows = rows[after[rows]]
     clicked = last >= 0
     click_pair = np.where(clicked, s.pair[last], pairs).astype(np.intp)
-    lists, order, where = lay_out(length, s.query_of_pair[s.pair[_firsts(s)]].astype(np.int64))
+    lists, order, where = lay_out(length, s.query_of_pair[s.pair[firsts]].astype(np.int64))
     known = ~after
     followed = s.click & known
     followed[last[clicked]] = False
@@ -116,14 +116,6 @@ def find_tails(searches: Searches) -> Tails:
 
 def _count(of: AnyInts, n: int) -> Floats:
     return np.bincount(of, minlength=n).astype(float)
-
-
-def _firsts(s: Searches) -> Indices:
-    """(N,): the row of each search's first result."""
-    found = [
-        np.arange(block.rows.start, block.rows.start + block.counts[0]) for block in s.lists.blocks
-    ]
-    return np.concatenate(found)
 
 
 def reach(t: Tails, z: Floats, after_click: Floats, after_none: float) -> Reached:

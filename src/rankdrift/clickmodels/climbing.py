@@ -16,7 +16,9 @@ Numbers = tuple[Floats, ...]
 SETTLED = 1e-7
 """A round that makes the mean log-likelihood of a result better by no more ends the climb."""
 MOST_ROUNDS = 2_000
-_FIRST_ROUNDS = 8  # in which the means of the priors are still found
+_FIRST_ROUNDS = 4  # plain ones, for the means of the priors to begin with
+_MOST_MEANS = 10  # times that the means are found anew
+_MEAN_SETTLED = 0.01  # of themselves
 _EDGE = 1e-9
 
 
@@ -39,9 +41,10 @@ def climb(
 ) -> Numbers:
     """The probabilities at which rounds of EM change nothing any more.
 
-    Each array has a Beta prior at its pooled mean, which the first rounds find. Two rounds then
-    show where the numbers are heading; each array is taken further the same way by a length of its
-    own (Varadhan and Roland, 2008). If that was too far, the second round stands.
+    Each array has a Beta prior at its pooled mean: climbs go on until the mean is that of what they
+    end at. Two rounds show where the numbers are heading; each array is taken further the same way
+    by a length of its own (Varadhan and Roland, 2008). If that was too far, the second round
+    stands.
 
     Parameters
     ----------
@@ -67,6 +70,26 @@ def climb(
         found = expect(at)
         means = tuple(map(pooled, found.successes, found.trials))
         at = _maximised(found, means, strength)
+
+    for _ in range(_MOST_MEANS):
+        at = _climb_with(expect, at, means, rows=rows, strength=strength, what=what)
+        found = expect(at)
+        before, means = means, tuple(map(pooled, found.successes, found.trials))
+        if all(abs(a - b) <= _MEAN_SETTLED * a for a, b in zip(before, means, strict=True)):
+            break
+    return at
+
+
+def _climb_with(
+    expect: Callable[[Numbers], Expected],
+    at: Numbers,
+    means: tuple[float, ...],
+    *,
+    rows: float,
+    strength: float,
+    what: str,
+) -> Numbers:
+    """The same, with priors at these means."""
 
     def step(at: Numbers) -> tuple[Numbers, float]:
         found = expect(at)

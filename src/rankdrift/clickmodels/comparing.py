@@ -373,10 +373,8 @@ def _verdict(scores: Mapping[str, Score]) -> tuple[Verdict, str]:
             f"No model explains clearly more than the position-based one, but up to {widest:.0%} "
             "more cannot be ruled out. Read more searches, or more of the log."
         )
-    return Verdict.GOOD, (
-        "The position-based model is good enough: no other explains clearly more, and none more "
-        f"than {max(widest, 0.0):.0%}."
-    )
+    more = f"clearly more ({widest:.1%} at most)" if widest >= 0.0005 else "more"
+    return Verdict.GOOD, f"The position-based model is good enough: no other explains {more}."
 
 
 _THEN = (

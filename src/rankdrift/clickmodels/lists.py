@@ -14,7 +14,7 @@ import numpy as np
 
 from rankdrift.core.types import Bools, Indices, Ints
 
-BLOCK_ROWS = 1 << 13
+BLOCK_ROWS = 1 << 15
 """Elements of a block, about: a few arrays of so many numbers stay in the cache."""
 
 
@@ -66,6 +66,17 @@ class Lists:
     def rows(self) -> int:
         """T."""
         return self.blocks[-1].rows.stop if self.blocks else 0
+
+    def one_by_one(self) -> Indices:
+        """(T,): the elements list by list, each from its top."""
+        found = np.empty(self.rows, np.intp)
+        begins = np.cumsum(self.lengths) - self.lengths
+        for block in self.blocks:
+            own = begins[block.lists]
+            for k, (count, place) in enumerate(block.places()):
+                start = block.rows.start + place.start
+                found[own[:count] + k] = np.arange(start, start + count)
+        return found
 
     def list_of_rows(self) -> Indices:
         """(T,): which list an element is of."""

@@ -1,4 +1,4 @@
-"""What a click model is: one interface, and the registry of all of them.
+"""What a click model is: one interface.
 
 Every probability of a model has a Beta prior at the mean of its kind, pooled over the log, with the
 strength of `STRENGTH` results: what was never shown has that mean, what was shown often its own.
@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rankdrift.clickmodels.searches import Searches
-from rankdrift.core.registry import Registry
 from rankdrift.core.types import Bools, Floats
 
 STRENGTH = 4.0
@@ -75,9 +74,6 @@ class ClickModel(ABC):
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """The few numbers that do not belong to pairs, as plain values."""
-
-
-MODELS = Registry[type[ClickModel]]("click model")
 
 
 def log_likelihood(probability: Floats, click: Bools) -> Floats:

@@ -1,18 +1,31 @@
-"""All click models, from the simplest on: importing this registers them."""
+"""All click models, from the simplest on, in the order of tables."""
 
-from rankdrift.clickmodels import (  # noqa: F401, I001  in the order of tables
-    global_rate,
-    rank_rate,
-    doc_rate,
-    doc_rank_rate,
-    position_based,
-    cascade,
-    dependent_click,
-    click_chain,
-    user_browsing,
-    simplified_dbn,
-    dynamic_bayesian,
-)
-from rankdrift.clickmodels.model import MODELS, ClickModel
+from rankdrift.clickmodels.cascade import Cascade
+from rankdrift.clickmodels.click_chain import ClickChain
+from rankdrift.clickmodels.dependent_click import DependentClick
+from rankdrift.clickmodels.doc_rank_rate import DocRankRate
+from rankdrift.clickmodels.doc_rate import DocRate
+from rankdrift.clickmodels.dynamic_bayesian import DynamicBayesian
+from rankdrift.clickmodels.global_rate import RandomClicks
+from rankdrift.clickmodels.model import ClickModel
+from rankdrift.clickmodels.position_based import PositionBased
+from rankdrift.clickmodels.rank_rate import RankRate
+from rankdrift.clickmodels.simplified_dbn import SimplifiedDbn
+from rankdrift.clickmodels.user_browsing import UserBrowsing
+from rankdrift.core.registry import Registry
 
-__all__ = ["MODELS", "ClickModel"]
+MODELS = Registry[type[ClickModel]]("click model")
+for _model in (
+    RandomClicks,
+    RankRate,
+    DocRate,
+    DocRankRate,
+    PositionBased,
+    Cascade,
+    DependentClick,
+    ClickChain,
+    UserBrowsing,
+    SimplifiedDbn,
+    DynamicBayesian,
+):
+    MODELS.register(_model)

@@ -7,13 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from rankdrift.clickmodels.model import MODELS, STRENGTH, ClickModel
+from rankdrift.clickmodels.model import STRENGTH, ClickModel
 from rankdrift.clickmodels.products import fit_product, tally
 from rankdrift.clickmodels.searches import Searches
 from rankdrift.core.types import Floats
 
 
-@MODELS.register
 @dataclass(frozen=True, eq=False)
 class PositionBased(ClickModel):
     """P(click) = p_rank z_pair.

@@ -8,12 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from rankdrift.clickmodels.climbing import shrunk
-from rankdrift.clickmodels.model import MODELS, STRENGTH, ClickModel
+from rankdrift.clickmodels.model import STRENGTH, ClickModel
 from rankdrift.clickmodels.searches import Searches
 from rankdrift.core.types import Floats
 
 
-@MODELS.register
 @dataclass(frozen=True, eq=False)
 class RankRate(ClickModel):
     """P(click) = rate of the rank.

@@ -116,9 +116,9 @@ def read_searches(
     if searches is not None and tally.searches > searches:
         parts = max(round(_PARTS * searches / tally.searches), 1)
         remarks.append(
-            f"Of about {tally.searches:,} searches those of {parts / _PARTS:.1%} of the queries "
-            "are read, drawn at random. Read more with --searches, or all of them with "
-            "--searches 0."
+            f"Of about {many(tally.searches, 'search', 'searches')} those of "
+            f"{parts / _PARTS:.1%} of the queries are read, drawn at random. Read more with "
+            "--searches, or all of them with --searches 0."
         )
     plan = _plan(planner, parts, split == "time")
     connection = log.engine.run(plan, progress)
@@ -159,6 +159,11 @@ def _check(log: Log, split: Split, held_out: float, searches: int | None) -> Non
         raise BadOption(
             "To hold out the last days, the log must tell days: name the column with --day, or "
             "hold out searches drawn at random (--split search)."
+        )
+    if log.roles.segment:
+        raise BadOption(
+            "Click models are fitted to all of the log that is read. To look at one segment, leave "
+            "out --segment and read its rows alone, with --where."
         )
     if log.rules.max_rank > _DEEPEST:
         raise BadOption(f"Click models go down to rank {_DEEPEST:,}: use --max-rank {_DEEPEST}.")

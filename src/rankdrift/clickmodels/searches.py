@@ -87,7 +87,7 @@ class Searches:
     def take(self, keep: Bools) -> Searches:
         """Some of the searches, by a flag (N,) each."""
         lengths = np.where(keep, self.lists.lengths, 0)
-        rows = np.argsort(self.lists.list_of_rows(), kind="stable")
+        rows = self.lists.one_by_one()
         query = self.query_of_pair[self.pair[rows[np.cumsum(self.lists.lengths) - 1]]]
         lists, _, where = lay_out(lengths, query.astype(np.int64))
         chosen = rows[np.repeat(keep, self.lists.lengths)][where]
@@ -133,7 +133,7 @@ def make_searches(
     pair, rank = np.asarray(pair), np.asarray(rank)
     if sizes.sum() != len(pair) or not len(pair):
         raise BadOption(
-            f"The lists have {int(sizes.sum()):,} results by their lengths, and there are "
+            f"By their lengths the lists have {many(int(sizes.sum()), 'result')}, and there are "
             f"{len(pair):,}. Give as many, at least one."
         )
     queries: NDArray[np.uint32] = np.asarray(query_of_pair, np.uint32)

@@ -9,12 +9,11 @@ import numpy as np
 
 from rankdrift.clickmodels.chain import ChainModel, find_tails, reach
 from rankdrift.clickmodels.climbing import Expected, Numbers, climb, shrunk
-from rankdrift.clickmodels.model import MODELS, STRENGTH
+from rankdrift.clickmodels.model import STRENGTH
 from rankdrift.clickmodels.searches import Searches
 from rankdrift.core.types import Floats
 
 
-@MODELS.register
 @dataclass(frozen=True, eq=False)
 class SimplifiedDbn(ChainModel):
     """A click satisfies by its pair and ends the search; else users go on for sure.

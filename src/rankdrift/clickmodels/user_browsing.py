@@ -7,13 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from rankdrift.clickmodels.model import MODELS, STRENGTH, ClickModel
+from rankdrift.clickmodels.model import STRENGTH, ClickModel
 from rankdrift.clickmodels.products import fit_product, tally
 from rankdrift.clickmodels.searches import Searches
 from rankdrift.core.types import AnyInts, Bools, Floats, Ints
 
 
-@MODELS.register
 @dataclass(frozen=True, eq=False)
 class UserBrowsing(ClickModel):
     """P(click) = p_rank,last z_pair, `last` the rank of the last click above, 0 for none.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from rankdrift.clickmodels.comparing import REFERENCE, ModelComparison, Score
+from rankdrift.clickmodels.comparing import FLOOR, REFERENCE, ModelComparison, Score
 from rankdrift.core.verdicts import Verdict
 from rankdrift.core.words import many
 from rankdrift.report.terminal.curve import shown_ranks
@@ -41,7 +41,7 @@ def models_report(found: ModelComparison) -> Group:
         (
             "held out",
             f"{test:,}",
-            f"searches with {results:,} results, {found.clicks[1]:,} clicked",
+            f"searches with {many(results, 'result')}, {found.clicks[1]:,} clicked",
         ),
     ]
     blocks: list[RenderableType] = [
@@ -71,6 +71,8 @@ def _models(found: ModelComparison, wide: bool) -> Table:
     for score in found.scores.values():
         style = "bold" if score.name == found.best else ""
         more = "" if score.more is None else f"{score.more:+.1%}"
+        if score.more is not None and score.more < -1:
+            more = "below rcm"
         texts = [score.name, *([score.model.title] if wide else [])]
         numbers = [
             f"{score.log_likelihood:.5f}",
@@ -85,6 +87,8 @@ def _models(found: ModelComparison, wide: bool) -> Table:
 
 def _interval(score: Score) -> str:
     if score.name == REFERENCE or score.more_low is None or score.more_high is None:
+        return ""
+    if score.more_high < -1 or score.name == FLOOR:
         return ""
     return f"{score.more_low:+.1%} to {score.more_high:+.1%}"
 
