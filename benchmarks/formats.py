@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -41,8 +42,8 @@ def run(rows: int) -> dict[str, Any]:
         ),
         f"{rows:,} results shown and their clicks. The scan reads every value of the files in "
         "DuckDB (SELECT max(hash(column)), types found as DuckDB finds them; of text, every line); "
-        "rows: until the log's rows are there in our columns; both on the same files, taking "
-        f"turns, best of {ROUNDS}.\nRows / scan: {measure.verdict(slowest, SLOWEST)}.",
+        "rows: until the log's rows are there in our columns. Processor time, best of "
+        f"{ROUNDS}.\nRows / scan: {measure.verdict(slowest, SLOWEST)}.",
     )
     return measured
 
@@ -53,9 +54,16 @@ def _measured(paths: list[str]) -> dict[str, float]:
         "rows": partial(_rows, paths),
         "harvest": partial(_harvest, paths),
     }
-    best = measure.fastest(tasks, ROUNDS)
+    best = {name: min(_seconds(task) for _ in range(ROUNDS)) for name, task in tasks.items()}
     size = sum(Path(path).stat().st_size for path in paths) / 1e6
     return {**best, "megabytes": size, "ratio": best["rows"] / best["scan"]}
+
+
+def _seconds(task: Callable[[], object]) -> float:
+    """Of the processor, on all threads: what else the machine does makes no difference."""
+    start = time.process_time()
+    task()
+    return time.process_time() - start
 
 
 def _scan(paths: list[str]) -> None:
@@ -66,7 +74,7 @@ def _scan(paths: list[str]) -> None:
     }.get(kind, f"read_csv({paths}, delim = '\x1e', quote = '', header = false, columns ="
                 " {'line': 'VARCHAR'})")  # fmt: skip
     with duckdb.connect() as con:
-        con.execute("SET preserve_insertion_order = false")
+        con.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
         con.sql(f"SELECT max(hash(COLUMNS(*))) FROM {reader}").fetchall()
 
 

@@ -14,7 +14,7 @@ RANKS = 12
 def plain_log(searches=600, queries=15, days=3, seed=7):
     """A connection with the table `plain`: a row per result shown. `clicks` of them may be 2."""
     con = duckdb.connect()
-    con.execute("SET TimeZone = 'UTC'")
+    con.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
     con.execute(
         f"""
         CREATE TABLE shown AS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rankdrift.core.errors import BadOption, RankdriftError
 from rankdrift.core.files import replacing
-from rankdrift.log.sources import Files, Table, find
+from rankdrift.log.sources import FORMATS, Files, Table, find
 
 
 class _Fine(Exception):
@@ -58,7 +58,8 @@ def refuse_input(
 def _files(inputs: Iterable[str], format: str | None) -> list[str]:
     """The files that these names stand for, as far as they are files."""
     with suppress(RankdriftError):
-        found = find(list(inputs), format=format)
+        of_files = format if format in FORMATS else None  # not one of a log, such as ubi
+        found = find(list(inputs), format=of_files, every=format is not None)
         paths = (
             found.paths
             if isinstance(found, Files)

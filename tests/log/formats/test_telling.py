@@ -10,6 +10,7 @@ from support.log_formats import ga4_events, plain_log
 
 from rankdrift import harvest, read_log, warehouse_sql
 from rankdrift.cli.verbs import rankdrift
+from rankdrift.core.errors import BadOption
 from rankdrift.harvesting.warehouse import import_counts
 from rankdrift.log.formats import FORMATS
 from rankdrift.log.options import ROLES
@@ -41,6 +42,15 @@ def test_the_command_lists_them(capsys):
     rankdrift.main(["formats", "clax"], standalone_mode=False)
     said = capsys.readouterr()
     assert "query_doc_ids" in said.out and "inspect LOG --format clax" in said.err
+
+
+def test_a_log_is_never_written_over(tmp_path):
+    """Whatever its format was said to be."""
+    log = tmp_path / "train"
+    log.write_text("1\t0\tQ\t5\t3\t10\t11\n")
+    words = ["harvest", str(log), "--format", "yandex", "-o", str(log)]
+    with pytest.raises(BadOption, match="is also an input"):
+        rankdrift.main(words, standalone_mode=False)
 
 
 @pytest.mark.parametrize("dialect", ["bigquery", "spark", "trino", "duckdb"])

@@ -61,14 +61,14 @@ def choose(sight: Sight, options: Options) -> Format | None:
     """The format that was asked for, or that the log looks like; None if it is to be read by its
     columns, because it looks like none, or columns that no format has were named."""
     if options.format is not None and options.format in FORMATS:
-        return _as_said(FORMATS.get(options.format), options)
+        return _as_said(FORMATS.get(options.format), sight, options)
     if options.layout not in (None, AUTO):
         return None
     found = next((format for format in FORMATS if format.recognises(sight)), None)
     named = (name for names in options.columns().values() for name in _each(names))
     if not found or not all(name in found.columns for name in named):
         return None
-    return _as_said(found, options)
+    return _as_said(found, sight, options)
 
 
 def check_fields(format: Format, shape: Shape) -> None:
@@ -86,15 +86,18 @@ def check_fields(format: Format, shape: Shape) -> None:
         )
 
 
-def _as_said(format: Format, options: Options) -> Format:
-    """The same with what was said of its events and ranks."""
+def _as_said(format: Format, sight: Sight, options: Options) -> Format:
+    """The same with what was said of its events and ranks. Documents are only looked for inside
+    `_source`, which takes as long again, where some of those that were seen have it."""
 
     def names(given: Names, usual: tuple[str, ...]) -> tuple[str, ...]:
         given = (given,) if isinstance(given, str) else given
         return tuple(format.event_name(name) for name in given) if given else usual
 
+    wrapped = not sight.paths or "_source" in sight.paths
     return replace(
         format,
+        shape={name: f for name, f in format.shape.items() if wrapped or name != "_source"},
         shown_events=names(options.shown_events, format.shown_events),
         click_events=names(options.click_events, format.click_events),
         first_rank=options.first_rank,
