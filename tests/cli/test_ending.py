@@ -21,7 +21,7 @@ SLOW = "list_sum(list_transform(range(30000), lambda x: (x * rank) % 7)) >= 0"
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["inspct", "x"], "Did you mean 'inspect'?"),
+        (["harvst", "x"], "Did you mean 'harvest'?"),
         (["import", "x"], "Did you mean one of: 'import-counts', 'report'?"),
         (["inspect", "x", "--qery", "a"], "'--query'"),
         (["harvest", "x"], "Missing option '-o'"),

@@ -25,6 +25,7 @@ JUDGED = ["log/*.parquet", *READ[:2], *READ[4:]]
 RUN = {
     "demo": ["--rows", "600", "-o", "demo"],  # too small for the last steps: see test_verbs
     "inspect": LOG,
+    "formats": [],
     "init": [*LOG, "-o", "settings.toml"],
     "harvest": [*LOG, "-o", "counts.parquet"],
     "harvest --by day": [*LOG, "-o", "days"],
@@ -139,11 +140,14 @@ def test_the_last_line_is_a_command_to_try(runs, name, monkeypatch):
 def parse(words: list[str]) -> None:
     """Raises click.UsageError at what the verb would not take."""
     command: click.Command = group
+    context = click.Context(group, info_name="rankdrift")
     while isinstance(command, click.Group):
         found = command.get_command(None, words[0])
         assert found, words
-        command, words = found, words[1:]
-    command.make_context("verb", words)
+        command, name, words = found, words[0], words[1:]
+        if isinstance(command, click.Group):
+            context = click.Context(command, info_name=name, parent=context)
+    command.make_context(name, words, parent=context)
 
 
 def test_every_help_has_an_example_that_the_verb_takes():

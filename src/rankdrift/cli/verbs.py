@@ -7,20 +7,20 @@ import click
 from rankdrift.core.version import __version__
 
 # How the help calls options that are files.
-FILES = ("FILE", "FOLDER", "PATH", "LOG|SHARE")
+FILES = ("FILE", "FOLDER", "PATH", "LOG|SHARE", "KIND|FILE")
 # In flow order: verb -> the module it is in, what it does. Loaded when asked for.
 VERBS = {
     "demo": ("demo", "Make up a log and go through all the steps."),
     "inspect": ("inspect", "Look a log over: what is in it, and will it do?"),
     "formats": ("formats", "List the formats of logs that are recognised."),
-    "init": ("init", "Write what a log is to rankdrift.toml, once for all verbs."),
+    "init": ("init", "Look a log over, and write what was understood to rankdrift.toml."),
     "harvest": ("harvest", "Count a log: big log in, small file of counts out."),
     "merge": ("counts", "Add counts up: a month is the sum of its days."),
     "counts": ("counts", "Show what is in a file of counts."),
     "estimate": ("estimate", "Estimate propensities from counts or a log."),
     "diagnose": ("estimate", "Check whether the assumptions behind them hold."),
     "compare": ("compare", "Estimate the same curve by several methods, side by side."),
-    "models": ("models", "See whether another click model explains the clicks better."),
+    "models": ("models", "See whether the position-based model is good enough."),
     "train": ("train", "Train a ranker on clicks worth 1 / propensity each."),
     "evaluate": ("evaluate", "Judge rankers fairly: among results shown at the same rank."),
     "judge": ("judge", "Tell how relevant each doc is to each query."),

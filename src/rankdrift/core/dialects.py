@@ -484,6 +484,7 @@ CLICKHOUSE = Dialect(
         "SET join_use_nulls = 1, cast_keep_nullable = 1, prefer_column_name_to_alias = 1,"
         " aggregate_functions_null_for_empty = 1, format_csv_null_representation = '';"
     ),
+    quotes_escaped=True,
 )
 
 # What Databricks runs is Spark's SQL.

@@ -70,7 +70,7 @@ def _clause(advice: str) -> str:
     return first[:1].lower() + first[1:]
 
 
-RANDOMISE = "swap two results, or shuffle the top ones, in 1% of searches (rankdrift compare)"
+RANDOMISE = "swap two results, or shuffle the top ones, in 1% of searches (rankdrift experiment)"
 DANGERS = (
     Danger(
         "docs moved because their relevance changed",
