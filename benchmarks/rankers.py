@@ -1,7 +1,7 @@
 """True NDCG of rankers: on later days of the market, and on real features with made-up clicks.
 
 Sizes, seeds and models were fixed before there were results; what `train` chooses from, and how,
-was fixed on seeds 1 to 3, which are not among these. "As ours" has the leaves, rows a leaf and norm
+was fixed on seed 1, which is not among these. "As ours" has the leaves, rows a leaf and norm
 that ours chose, as far as the library knows them.
 
 RANKDRIFT_DATA names a folder with `lambdarank`, LightGBM's example set; RANKDRIFT_MSLR the source
