@@ -5,7 +5,12 @@ import pytest
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """What takes long comes first: at the end no core waits for the last long one of another."""
+    """What forks comes first, from processes that have loaded little; then what takes long: at the
+    end no core waits for the last long one of another."""
     items.sort(
-        key=lambda item: (not item.get_closest_marker("spark"), not item.get_closest_marker("slow"))
+        key=lambda item: (
+            item.path.name != "test_mutants.py",
+            not item.get_closest_marker("spark"),
+            not item.get_closest_marker("slow"),
+        )
     )

@@ -15,6 +15,7 @@ import argparse
 import ast
 import compileall
 import copy
+import gc
 import importlib
 import os
 import random
@@ -358,6 +359,10 @@ class Laboratory:
     def _become(self, tests: Sequence[str], said: Path, limit: float) -> NoReturn:
         """The process that runs the tests: it never returns."""
         code = 70
+        # What the parent's libraries have made must not be taken apart here, where their threads
+        # are not: neither by the collector nor as modules go.
+        gc.freeze()
+        kept = dict(sys.modules)
         try:
             os.setsid()
             if self.nobody:
@@ -384,8 +389,9 @@ class Laboratory:
             tempfile.tempdir = None
             sys.dont_write_bytecode = True
             sys.path[:] = [sources, *(p for p in sys.path if p not in real)]
-            for name in [name for name in sys.modules if name.split(".")[0] == "rankdrift"]:
-                del sys.modules[name]
+            for name in kept:
+                if name.split(".")[0] == "rankdrift":
+                    del sys.modules[name]
             os.chdir(self.copy)
             import pytest
             from hypothesis import Phase, settings
