@@ -215,7 +215,7 @@ class Format:
 
     def select(self, f: Fields, source: str) -> str:
         """The SELECT from the log, a FROM item that has these fields, to its rows."""
-        raise NotImplementedError
+        raise NotImplementedError  # every format has its own: there is no usual one
 
     def event_name(self, name: str) -> str:
         """What its rows call an event that a user names."""
