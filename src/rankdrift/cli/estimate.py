@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rankdrift.counts.counts import Counts
 
 # As in core.types and ADJUSTMENTS, which take longer to load than a help; a test compares them.
-ADJUST = click.Choice(["score", "ranker"])
+ADJUST = click.Choice(["score", "ranker", "trust"])
 CLICKS = click.Choice(["every", "single"])
 ERRORS = click.Choice(["buckets", "model", "bootstrap"])
 
@@ -91,7 +91,8 @@ class CurveOption(click.Option):
     "--adjust",
     type=ADJUST,
     help="Correct the curve for why docs moved: by the score in the log, or by the arms of an A/B "
-    "test of rankers. The plain curve is shown beside it.",
+    "test of rankers; or for trust, clicks that need no relevance (from a log, or counts harvested "
+    "with --trust). The plain curve is shown beside it.",
 )
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--simultaneous", is_flag=True, help="Intervals for the whole curve at once.")
@@ -140,7 +141,7 @@ def estimate(
     from rankdrift.propensities.summary import says_nothing
     from rankdrift.report.terminal.curve import curve_report
 
-    counts = counts_of(screen, inputs, options)
+    counts = counts_of(screen, inputs, options, trust=adjust == "trust")
     screen.say(*randomised_words(counts.options))
     if shown_below is not None:
         every, counts = counts, counts.restrict(shown_below=shown_below)
@@ -224,7 +225,9 @@ def diagnose(
     return Exit.UNFIT if found.verdict == Verdict.SERIOUS else Exit.GOOD
 
 
-def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) -> "Counts":
+def counts_of(
+    screen: Screen, inputs: tuple[str, ...], options: dict[str, Any], trust: bool = False
+) -> "Counts":
     """Get counts from files of counts, or from a log that is harvested first.
 
     Parameters
@@ -235,6 +238,8 @@ def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) 
         Files, folders and patterns.
     options
         Of `read_log`, for a log.
+    trust
+        Whether to count a log for trust, too.
     """
     from rankdrift.harvesting.counting import harvest
     from rankdrift.harvesting.taking import counts_files, take_counts
@@ -243,7 +248,7 @@ def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) 
         log = read(logs, options)
         screen.say(*guesses(log))
         with bar(screen, log) as progress:
-            return harvest(log, progress=progress)
+            return harvest(log, trust=trust, progress=progress)
 
     paths = counts_files(inputs)
     if not paths:

@@ -33,7 +33,7 @@ from rankdrift.counts.checks import used_agrees
 from rankdrift.counts.counts import Counts, version_order
 from rankdrift.counts.funnel import Funnel
 from rankdrift.counts.reading import FILE, read_by_file, read_table, read_tables
-from rankdrift.counts.schema import FORMAT, FORMAT_BEFORE_SPLITS, SEGMENT, table_sql
+from rankdrift.counts.schema import FORMAT, SEGMENT, format_of, table_sql
 from rankdrift.counts.tables import Pairs
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ def metadata(counts: Counts) -> dict[str, Any]:
     """All of `counts` that is not in the table, as plain values; `read_table` takes it back."""
     names = ("version", "options", "buckets", "max_rank", "max_shown", "days", "sources")
     kept = {name: getattr(counts, name) for name in (*names, "segment_columns")}
-    return {"format": FORMAT if len(counts.splits) else FORMAT_BEFORE_SPLITS, **kept}
+    return {"format": format_of(counts), **kept}
 
 
 def _content(counts: Counts) -> Iterator[NDArray[Any]]:

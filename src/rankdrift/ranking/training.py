@@ -82,7 +82,9 @@ def train(
         teach something; the others are left out.
     propensities
         Those of `estimate`, or their file. Without them every click is worth 1: the
-        biased model. Those with segments are used by segment.
+        biased model. Those with segments are used by segment. With trust (`estimate --adjust
+        trust`) a row is worth (click - trust) / p, clicked or not, and searches without a click
+        teach something too.
     gains
         What is learnt from. "ipw": clicks worth 1 / p. "dr", doubly robust: no click is worth
         more than 2 (or `clip`), and what that takes away is given back as features expect it, by
@@ -176,8 +178,11 @@ def train(
             "another log."
         )
     say = say or (lambda _: None)
-    whole = rows_to_learn(data, features, categorical, say, docs=kind == "judgments")
-    kept, apart = _validation(whole, validation, seed, say)
+    trust = curve is not None and curve.trust is not None
+    whole = rows_to_learn(
+        data, features, categorical, say, docs=kind == "judgments", unclicked=trust
+    )
+    kept, apart = _validation(whole, validation, seed, say, trust)
     # Results with equal scores keep the order of the rows: the order in which they were shown
     # would let the ranks back in.
     rows = kept.shuffled(seed)
@@ -268,6 +273,11 @@ def _kind(
             "and judgments as `judge` makes them."
         )
     kind: GainKind = gains if isinstance(gains, str) else "judgments"
+    if curve is not None and curve.trust is not None and kind in ("dr", "poisson"):
+        raise BadOption(
+            f"Gains by {kind} do not know of clicks that need no relevance, which these "
+            "propensities have (trust). Use gains by ipw, or judgments made with them."
+        )
     if kind == "ipw":
         return kind
     if curve is None:
@@ -293,6 +303,7 @@ def rows_to_learn(
     categorical: str | Sequence[str],
     say: Callable[[str], None],
     docs: bool = False,
+    unclicked: bool = False,
 ) -> Matrix:
     """The searches that teach something: with a click and something to compare it with.
 
@@ -306,6 +317,8 @@ def rows_to_learn(
         Called with what there is to remark about the rows.
     docs
         Keep the docs of a log too.
+    unclicked
+        Searches without a click teach something too.
 
     Returns
     -------
@@ -323,7 +336,7 @@ def rows_to_learn(
             features=features,
             categorical=categorical,
             docs=docs,
-            searches="clicked",
+            searches="all" if unclicked else "clicked",
             say=say,
         )
     elif isinstance(data, Matrix):
@@ -339,7 +352,7 @@ def rows_to_learn(
             f"None of the {len(matrix):,} results shown was clicked, so there is nothing to learn "
             "from. Check the column of clicks (--click)."
         )
-    clicked = matrix.only_clicked()
+    clicked = matrix if unclicked else matrix.only_clicked()
     alone = np.diff(clicked.starts) == 1
     if alone.all():
         raise BadLog(
@@ -353,14 +366,20 @@ def rows_to_learn(
 
 
 def _validation(
-    matrix: Matrix, validation: Log | Matrix | float | None, seed: int, say: Callable[[str], None]
+    matrix: Matrix,
+    validation: Log | Matrix | float | None,
+    seed: int,
+    say: Callable[[str], None],
+    unclicked: bool,
 ) -> tuple[Matrix, Matrix | None]:
     """The rows to learn from, and those to validate on."""
     if validation is None:
         return matrix, None
     if isinstance(validation, float | int):
         return matrix.split(float(validation), seed)
-    apart = rows_to_learn(validation, matrix.features, (), say).with_features(matrix.features)
+    apart = rows_to_learn(validation, matrix.features, (), say, unclicked=unclicked).with_features(
+        matrix.features
+    )
     share = float(np.isin(apart.query_keys, matrix.query_keys).mean())
     if share > 0:
         say(
