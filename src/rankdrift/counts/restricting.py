@@ -26,7 +26,7 @@ from rankdrift.counts.tables import (
 )
 
 if TYPE_CHECKING:
-    from rankdrift.core.types import Segment
+    from rankdrift.core.types import Bools, Segment
     from rankdrift.counts.counts import Counts
 
 Tables = dict[str, Any]
@@ -112,7 +112,7 @@ def _between_blocks(splits: Splits, ranks: NDArray[Any], deepest: int) -> Splits
     by_rank = splits.split == SPLITS.index("ranker")
     fine = splits.split == SPLITS.index("trust")
     blocks = np.where(by_rank | fine, 0, [splits.clicked, splits.other])
-    inside = ~np.where(whole, octave[blocks], gone[blocks]).any(axis=0)
+    inside: Bools = ~np.asarray(np.where(whole, octave[blocks], gone[blocks]).any(axis=0))
     inside[by_rank] = np.isin(splits.clicked[by_rank], ranks)
     firsts = fine_blocks(deepest)
     left = firsts[np.searchsorted(firsts, every[~np.isin(every, ranks)], side="right") - 1]

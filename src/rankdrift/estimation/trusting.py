@@ -24,7 +24,7 @@ import numpy as np
 
 from rankdrift.core.errors import NotIdentified
 from rankdrift.core.rank_blocks import fine_blocks
-from rankdrift.core.types import Floats
+from rankdrift.core.types import Floats, Ints
 from rankdrift.core.words import many
 from rankdrift.counts.counts import UNIT, Counts
 from rankdrift.estimation.correction import Correction
@@ -104,7 +104,7 @@ def _sums(counts: Counts, deepest: int) -> _Sums:
     weights = np.ones(len(table)), np.exp((MIDDLE - table.group) / STEPS)
     shape = (counts.buckets, size, size)
 
-    def summed(values: Floats) -> Floats:
+    def summed(values: Ints) -> Floats:
         each = [
             np.bincount(cell, values / UNIT * weight, counts.buckets * size * size).reshape(shape)
             for weight in weights

@@ -105,12 +105,11 @@ def _each(p: Propensities, change: Callable[[Propensities], Propensities]) -> Pr
 def _rounded(curve: Propensities) -> Propensities:
     """With values as they are written."""
     log_p = np.log(_short("propensity", curve.values.tolist()))
-    short = {
-        name: np.array(_short(name, getattr(curve, name).tolist()))
-        for name in TRUST
-        if getattr(curve, name) is not None
-    }
-    return replace(curve, log_p=log_p, **short)
+    trust, error = (
+        None if values is None else np.array(_short("trust", values.tolist()))
+        for values in (curve.trust, curve.trust_error)
+    )
+    return replace(curve, log_p=log_p, trust=trust, trust_error=error)
 
 
 def _pointwise(curve: Propensities) -> Propensities:
