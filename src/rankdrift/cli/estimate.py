@@ -1,6 +1,7 @@
 """rankdrift estimate and rankdrift diagnose"""
 
 import os
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from rankdrift.core.errors import BadOption
 from rankdrift.core.words import many, verb
 
 if TYPE_CHECKING:
+    from rankdrift.clickmodels.comparing import ModelComparison
     from rankdrift.core.types import Clicks, Errors
     from rankdrift.counts.counts import Counts
 
@@ -196,10 +198,21 @@ def estimate(
     show_default="1, or the best supported",
     help="The rank whose propensity is 1.",
 )
+@click.option(
+    "--models",
+    is_flag=True,
+    help="Also set click models beside the position-based one, as rankdrift models does: of a log "
+    "that tells searches apart.",
+)
 @log_options()
 @talking
 def diagnose(
-    screen: Screen, inputs: tuple[str, ...], curve: str, reference: int | None, **options: Any
+    screen: Screen,
+    inputs: tuple[str, ...],
+    curve: str,
+    reference: int | None,
+    models: bool,
+    **options: Any,
 ) -> int:
     """Check whether the assumptions behind the estimate hold on this data, and what to do if not.
 
@@ -208,6 +221,7 @@ def diagnose(
 
     \b
         rankdrift diagnose counts.parquet
+        rankdrift diagnose 'logs/*.parquet' --models
     """
     from rankdrift.core.verdicts import Verdict
     from rankdrift.diagnosis.diagnosing import diagnose
@@ -215,6 +229,8 @@ def diagnose(
     from rankdrift.report.terminal.diagnosis import diagnosis_report
 
     found = diagnose(counts_of(screen, inputs, options), curve=curve, reference=reference)
+    if models:
+        found = found.with_check(_models_of(screen, inputs, options).as_check())
     screen.show(diagnosis_report(found))
     screen.answer(found.to_dict())
     if all(map(os.path.exists, inputs)) and counts_files(inputs):
@@ -223,6 +239,25 @@ def diagnose(
         command = ("rankdrift", "estimate", *shorter(inputs), *typed(options))
         screen.next(*command, "-o", "propensities.json")
     return Exit.UNFIT if found.verdict == Verdict.SERIOUS else Exit.GOOD
+
+
+def _models_of(
+    screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]
+) -> "ModelComparison":
+    """Click models of a log; what makes segments makes no difference to them."""
+    from rankdrift.clickmodels.comparing import compare_models
+    from rankdrift.harvesting.taking import counts_files
+
+    if counts_files(inputs):
+        raise BadOption(
+            "--models looks at whole searches, and these are counts, which have none. Give the log."
+        )
+    log = read(inputs, options)
+    with bar(screen, log) as progress:
+        bare = replace(log, roles=replace(log.roles, segment=()))
+        found = compare_models(bare, progress=progress)
+    screen.note(found.remarks)
+    return found
 
 
 def counts_of(

@@ -92,6 +92,11 @@ class Diagnosis:
         ]
         return (*thin, *(danger.told(instead) for danger in unseen(verdicts)))
 
+    def with_check(self, check: Check) -> "Diagnosis":
+        """With one more, that something else than counts was needed for: see
+        `ModelComparison.as_check`."""
+        return replace(self, checks=(*self.checks, check))
+
     def plot(self, check: str | None = None) -> "Figure":
         """Draw the checks at their p-values, or what one of them found rank by rank.
 
