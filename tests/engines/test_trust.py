@@ -37,8 +37,8 @@ def oracle(rows, buckets):
             continue
         clicks = sum(c for each in others for _, c in each.values())
         usual = sum(n * rate[rank] for each in others for rank, (n, _) in each.items())
-        ratio = (clicks * RATE + 2.0 * RATE) / (usual + 2.0 * RATE)
-        group = min(4, max(-4, math.floor(2 * math.log(ratio) + 0.5))) + 4
+        ratio = (clicks * RATE + 5.0 * RATE) / (usual + 5.0 * RATE)
+        group = min(16, max(-16, math.floor(4 * math.log(ratio) + 0.5))) + 16
         bucket = int(hashlib.md5(key[1].encode()).hexdigest()[:3], 16) % buckets
         m = sum(n for n, _ in cells.values())
         for a, b in permutations(cells, 2):

@@ -54,7 +54,7 @@ def expected(counts, alpha, beta, noise=0.0, seed=1):
     rhos = {r: np.interp(x, np.log(ranks), beta / alpha) for r, x in at.items()}
     tables = []
     for bucket in range(counts.buckets):
-        for group, z in ((3, 0.06), (4, 0.12), (5, 0.3)):
+        for group, z in ((13, 0.06), (16, 0.12), (20, 0.3)):
             shows = (
                 40.0 * rng.integers(1, 5, len(blocks))[np.searchsorted(blocks, np.minimum(a, b))]
             )
@@ -116,7 +116,7 @@ def test_what_cannot_be_told(plain):
     alpha, beta = truth(plain, np.zeros(5), np.zeros(4))
     counts = expected(plain, alpha, beta)
     table = counts.splits.of("trust")
-    one = replace(counts, splits=table.take(table.group == 4))
+    one = replace(counts, splits=table.take(table.group == 16))
     with pytest.raises(NotIdentified, match="cannot be adjusted for trust"):
         estimate(one, adjust="trust")
     few = replace(counts, splits=table.take(slice(0, 200)))

@@ -177,7 +177,7 @@ def _by_rank_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
 # Of each split: one more than the last of its groups.
 _GROUPS = {
     "relevance": 33, "outcome": 2, "score": 2048, "user": 2, "neighbours": 2, "queries": 2,
-    "ranker": 7, "trust": 9,
+    "ranker": 7, "trust": 33,
 }  # fmt: skip
 
 

@@ -213,9 +213,9 @@ class Splits(Table):
     itself, other the mean h of the pair's rankers in half octaves, 0 to 18, and weight, of either
     sign, Σ c (f_l(h of the arm) - mean of f_l(h)), h the mean log2 rank that an arm gave the pair
     on other days.
-    trust: round(2 ln((C + 2) / (X + 2))) + 4, from 0 to 8, C and X as for relevance; of all pairs
-    shown on several days, clicked or not. clicked and other are ranks, each the first of a block of
-    `core.rank_blocks.fine_blocks`, and value is Σ n_a n_b / (m - 1): there are rows without clicks.
+    trust: as relevance, of all pairs shown on several days, clicked or not. clicked and other are
+    ranks, each the first of a block of `core.rank_blocks.fine_blocks`, and value is
+    Σ n_a n_b / (m - 1): there are rows without clicks.
     """
 
     TYPES = (*(np.int32,) * 6, *(np.int64,) * 3)

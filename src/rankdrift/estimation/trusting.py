@@ -34,7 +34,7 @@ from rankdrift.estimation.fitting import Fitted
 
 ALPHA_KNOTS = (1, 3, 8, 20, 50, 120, 300)
 RHO_KNOTS = (1, 3, 10, 30, 100, 300)
-STEPS, MIDDLE = 2.0, 4  # how the harvest codes relevance: see `rankdrift.counts.tables.Splits`
+STEPS, MIDDLE = 4.0, 16  # how the harvest codes relevance: see `rankdrift.counts.tables.Splits`
 APART = 0.3  # of logarithms of ranks: no knot is nearer to the last
 ENOUGH_CLICKS = 1000.0
 FURTHEST = 1.0

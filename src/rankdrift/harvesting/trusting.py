@@ -12,11 +12,10 @@ from rankdrift.core.rank_blocks import fine_blocks
 from rankdrift.counts.tables import UNIT
 from rankdrift.harvesting.pairs import bucket_sql, named, same_pair
 from rankdrift.harvesting.ranks import RANKS, RATE, double, rounded, share
-from rankdrift.harvesting.splits import SplitRows
+from rankdrift.harvesting.splits import AS_USUAL, SplitRows
 from rankdrift.log.sql.plan import ROWS_SHOWN, Planner, Step
 
-AS_USUAL = 2  # clicks on other days that each pair has besides its own, as many as are usual
-STEPS, MOST = 2, 4  # of the logarithm of clicks over usual ones, and how many to either side
+STEPS, MOST = 4, 16  # of the logarithm of clicks over usual ones, and how many to either side
 
 ALL_TWICE = "all_twice"  # docs shown twice in one search
 ALL_CELLS = "all_cells"  # pairs by rank: how often shown, how often clicked
