@@ -49,7 +49,7 @@ DESIGNS = {
     "shuffle by user": Experiment("u", shuffle(1, RANKS), share=0.5, unit="user"),
 }
 SHOWN, FOUND = 10, 20  # results of a search that are seen, and those that rankers order
-LENGTH_OF_DRAFT = 2_000  # searches of the market that are interleaved
+SEARCHES, PASSES = 1_500, 4  # of the market that are interleaved, and how often each
 KNOWLEDGE = (0.1, 0.3)  # of the logit of relevance, added to minus the log of the old rank
 POWER_REACH = 1.96 + 0.8416  # deviations: seen at 95% in 80% of experiments
 POLICIES = ("fixed", "shuffle", "ranked-ts", "cascade-ts", "pbm-ucb", "pbm-ts")
@@ -91,7 +91,7 @@ def analysed(seeds: Sequence[int]) -> None:
 
 
 def searches_of_market(seed: int) -> tuple[Any, Any]:
-    """(N, FOUND): the relevance of what searches found, in the old order; the first propensities."""
+    """(N, FOUND): the relevance of what searches found, in the old order; then propensities."""
     with tempfile.TemporaryDirectory() as folder:
         made = market(
             folder, rows=1_500_000, days=1, queries=400, seed=seed, labels=True, features=False
@@ -114,7 +114,7 @@ def interleaved(seeds: Sequence[int]) -> None:
     )
     print("|---:|---|---:|---:|---:|---:|---:|---:|")
     z, p = searches_of_market(seeds[0])
-    z = z[:LENGTH_OF_DRAFT]
+    z = z[:SEARCHES]
     random = np.random.default_rng([seeds[0], 22])
     logit = np.log(z / (1 - z))
     for more in (0.0, *KNOWLEDGE):
@@ -123,7 +123,7 @@ def interleaved(seeds: Sequence[int]) -> None:
         clicks = [z[:, :SHOWN] @ p, np.take_along_axis(z, new, 1)[:, :SHOWN] @ p]
         by_ab = _searches_of_ab(z, new, p)
         for way in INTERLEAVINGS.names:
-            credits = _credits(way, z, new, p, random)
+            credits = np.concatenate([_credits(way, z, new, p, random) for _ in range(PASSES)])
             met = count_wins(credits)
             needed = met.searches_for(met.delta) if more and met.delta else None
             power = "" if needed is None else f"{_power(way, z, new, p, needed, random):.0%}"
