@@ -65,9 +65,13 @@ class Evidence:
 
     def take(self, rows: slice | Bools | Indices) -> Evidence:
         """Some of the rows."""
-        trust = None if self.trust is None else self.trust[rows]
-        kept = (self.clicks, self.exposure, self.squares, self.pairs)
-        return Evidence(*(values[rows] for values in kept), trust)
+        return Evidence(
+            self.clicks[rows],
+            self.exposure[rows],
+            self.squares[rows],
+            self.pairs[rows],
+            None if self.trust is None else self.trust[rows],
+        )
 
     def log_likelihood(self, t: Floats) -> Floats:
         """(N, M), at logits t (N, M) of relevance."""
