@@ -29,12 +29,12 @@ demo:
 test:
 	$(PREPARE) test
 	$(LINT)
-	$(BIN)/pytest -q -n 3 --dist loadgroup
+	$(BIN)/pytest -q -n 3 --dist loadgroup --no-loadscope-reorder
 
 quick:
 	$(PREPARE) quick
 	$(LINT)
-	$(BIN)/pytest -q -n 2 --dist loadgroup -m 'not spark and not browser and not slow'
+	$(BIN)/pytest -q -n 2 --dist loadgroup --no-loadscope-reorder -m 'not spark and not browser and not slow'
 
 MINUTES ?= 60
 SEED ?= 1
