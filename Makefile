@@ -28,11 +28,13 @@ demo:
 
 test:
 	$(PREPARE) test
+	$(COMPILE)
 	$(LINT)
 	$(BIN)/pytest -q -n 3 --dist loadgroup --no-loadscope-reorder
 
 quick:
 	$(PREPARE) quick
+	$(COMPILE)
 	$(LINT)
 	$(BIN)/pytest -q -n 2 --dist loadgroup --no-loadscope-reorder -m 'not spark and not browser and not slow'
 
@@ -78,6 +80,9 @@ clean:
 	rm -rf .venv demo build dist benchmarks/.data benchmarks/results.json
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks spark-warehouse
 	find src tests benchmarks tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Tests are compiled once, on a core that style and types leave idle, and not by every worker.
+COMPILE = @$(BIN)/pytest --collect-only -q >/dev/null 2>&1 &
 
 define LINT
 $(BIN)/ruff check .
