@@ -37,9 +37,8 @@ def digest(document: Mapping[str, Any], arrays: Iterable[NDArray[Any]] = ()) -> 
 
 
 def sealed(document: Mapping[str, Any], arrays: Iterable[NDArray[Any]] = ()) -> dict[str, Any]:
-    """The document with its digest at the end. One that a run makes has its lineage before that:
-    the run, the digests of what it was made of, and that of the content, which is the same whichever
-    run made it."""
+    """The document with its digest at the end. What a run makes has its lineage before that: the
+    run, digests of what it was made of, and that of the content, the same whichever run made it."""
     plain = {name: value for name, value in document.items() if name not in (KEY, LINEAGE)}
     made, content = lineage(), list(arrays)
     if made:

@@ -1,4 +1,4 @@
-"""What a run leaves in writing: its steps, times, rows, versions, and the digests of what went in and
+"""What a run leaves in writing: its steps, times, rows, versions, and digests of what went in and
 came out. `RECORD_SCHEMA` says what such a record may be, for programs that read it."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Folders of results: made aside and renamed when they are whole, `latest` leads to one of them, and
-old ones are removed. Whatever is killed whenever, no name ever leads to half of something."""
+"""Folders of results: made aside and renamed when they are whole; `latest` leads to one of them,
+and old ones are removed. Whatever is killed whenever, no name ever leads to half of something."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
     days --counts--> estimate --> diagnose --> judge --> report     one folder of results a run
 
-Only days that are new or changed are counted. If nothing is new, nothing is made anew. A run that was
-killed goes on where it was with the next one. One run at a time has the folder.
+Only days that are new or changed are counted. If nothing is new, nothing is made anew. A run that
+was killed goes on where it was with the next one. One run at a time has the folder.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from rankdrift.log.engines.engine import Day
 from rankdrift.log.log import Log
 from rankdrift.monitoring.days import DayFiles, count_appearances, count_days, digest_of
 from rankdrift.monitoring.lock import Busy, alone_in
+from rankdrift.monitoring.metrics import METRICS, metrics_text
 from rankdrift.monitoring.record import (
     Outcome,
     Record,
@@ -48,6 +49,7 @@ from rankdrift.monitoring.results import (
     is_whole,
     latest_name,
     prune,
+    read_finished,
     switch_latest,
 )
 from rankdrift.monitoring.steps import CURVE, STEPS, Done, Job, Night, Watch
@@ -174,10 +176,37 @@ class _Run:
             outcome = self.watch.outcome_of(error)
             with suppress(Exception):  # what went wrong first is to be told
                 reason = str(error) or type(error).__name__
-                ended(replace(state[0], outcome=outcome, reason=reason)).save(self.root / LAST)
+                self._write(ended(replace(state[0], outcome=outcome, reason=reason)))
             raise
-        found.save(self.root / LAST)
+        if self.job.mlflow is not None:
+            found = ended(replace(found, steps=(*found.steps, self._to_mlflow(found))))
+        self._write(found)
         return found
+
+    def _write(self, record: Record) -> None:
+        """The record of a run that ended, and its metrics."""
+        record.save(self.root / LAST)
+        latest = latest_name(self.root)
+        text = metrics_text(record, read_finished(self.root / latest) if latest else None)
+        for path in (self.root / METRICS, *([Path(self.job.metrics)] if self.job.metrics else [])):
+            write_text(path, text)
+
+    def _to_mlflow(self, record: Record) -> Step:
+        """Tell MLflow. That it cannot be reached undoes nothing of what is done, and is told."""
+        from rankdrift.monitoring.mlflow_run import log_run
+
+        assert record.results and self.job.mlflow is not None
+        start, clock = stamp(now()), time.monotonic()
+        state, reason = State.DONE, ""
+        try:
+            made, words = log_run(self.job.mlflow, self.root / record.results)
+            state = State.DONE if made else State.UNCHANGED
+        except Exception as error:  # of MLflow's many, and those of what it talks to
+            state, words = State.FAILED, f"MLflow did not take the run: {error}"
+            reason = words
+        self.watch.say("mlflow", words, state=str(state))
+        seconds = round(time.monotonic() - clock, 3)
+        return Step("mlflow", state, words, start, seconds, reason=reason)
 
     def _through(
         self, state: list[Record], progress: _Progress, ended: Callable[[Record], Record]
@@ -340,7 +369,7 @@ def _others(steps: tuple[Step, ...], name: str) -> tuple[Step, ...]:
 
 
 def _of_run(job: Job) -> dict[str, Any]:
-    return {"publish": job.publish, "keep": job.keep, "wait": job.wait}
+    return {name: getattr(job, name) for name in ("publish", "keep", "wait", "metrics", "mlflow")}
 
 
 @contextmanager

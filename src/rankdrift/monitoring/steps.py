@@ -1,5 +1,5 @@
-"""The steps of a run after its days are counted. Each reads files and writes files, never what is in
-memory of a step before: so a run that goes on after a kill writes what one without it would."""
+"""The steps of a run after its days are counted. Each reads files and writes files, never what a
+step before has in memory: so a run that goes on after a kill writes what one without it would."""
 
 from __future__ import annotations
 
@@ -74,6 +74,10 @@ class Job:
         How many folders of results stay.
     wait
         Seconds to wait for another run.
+    metrics
+        Where metrics go besides the folder of all runs.
+    mlflow
+        The experiment of MLflow to log the run to; None: not asked for.
     """
 
     last: int | None = None
@@ -87,6 +91,8 @@ class Job:
     publish: Literal["fit", "always"] = "fit"
     keep: int = 30
     wait: float = 600.0
+    metrics: str | None = None
+    mlflow: str | None = None
 
     def made_of(self) -> dict[str, Any]:
         """All that the results depend on, as plain values."""

@@ -223,12 +223,9 @@ def _provenance(
 ) -> list[tuple[str, list[tuple[str, str]]]]:
     """(heading, rows) of this page, and of each thing that it was made of."""
     given = [(name or kind, kind) for name, kind in results.given]
-    made = lineage()
-    run = (
-        [("run", made.run), *((f"digest of {n}", d) for n, d in made.inputs.items())]
-        if made
-        else []
-    )
+    made, run = lineage(), []
+    if made:
+        run = [("run", made.run), *((f"digest of {n}", d) for n, d in made.inputs.items())]
     sections: list[tuple[str, list[tuple[str, str]]]] = [
         ("This page", [("rankdrift", __version__), ("made", made_now()), *run, *given])
     ]
