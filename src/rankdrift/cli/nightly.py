@@ -65,6 +65,7 @@ def _choose_lines(ctx: click.Context, parameter: click.Parameter, chosen: str) -
     "--keep",
     type=click.IntRange(min=1),
     default=30,
+    metavar="N",
     show_default=True,
     help="Folders of results that stay.",
 )
@@ -287,10 +288,7 @@ def _end(screen: Screen, record: Record, root: Path) -> None:
     screen.say("", f"{again} are in {folder}. {latest}")
     if record.exit_code:
         screen.say(f"The run is {record.outcome}: {record.reason}")
-    page = folder / "propensities.json"
-    if page.exists():
-        curve = str(root / "latest" / "propensities.json")
-        shown = curve if record.latest == record.results else str(page)
-        screen.next("rankdrift", "train", "LOG", "--propensities", shown, "-o", "ranker.txt")
-    else:
         screen.next("rankdrift", "inspect", *record.log)
+    else:
+        curve = str(root / "latest" / "propensities.json")
+        screen.next("rankdrift", "train", "LOG", "--propensities", curve, "-o", "ranker.txt")

@@ -28,7 +28,7 @@ def metrics_text(record: Record, latest: Finished | None) -> str:
     """
     lines: list[str] = []
     for name, told, samples in _metrics(record, latest):
-        found = [f"rankdrift_{name}{_labels(labels)} {value:.17g}" for labels, value in samples]
+        found = [f"rankdrift_{name}{_labels(labels)} {float(value)!r}" for labels, value in samples]
         if found:
             lines += [f"# HELP rankdrift_{name} {told}", f"# TYPE rankdrift_{name} gauge", *found]
     return "\n".join(lines) + "\n"
