@@ -75,6 +75,14 @@ def night(log, tmp_path, capsys):
 
 
 @pytest.fixture
+def one_day(log, only_harvest):
+    """The shortest run: one day, and steps that take no time."""
+    for path in sorted(log.iterdir())[1:]:
+        path.unlink()
+    return only_harvest
+
+
+@pytest.fixture
 def only_harvest(monkeypatch):
     """Steps that take no time: what is tested is not in them."""
     from rankdrift.monitoring import steps

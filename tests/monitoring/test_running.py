@@ -68,10 +68,10 @@ def test_a_run_makes_what_the_verbs_make_one_by_one(night, log, capsys):
     assert "nothing is new" in again.err
 
 
-def test_results_that_were_damaged_are_made_anew(night, only_harvest):
-    first = night().record["id"]
-    assert night().record["results"] == first
-    (night().root / first / "propensities.json").write_text("{ }")
+def test_results_that_were_damaged_are_made_anew(night, one_day):
+    ran = night()
+    first = ran.record["id"]
+    (ran.root / first / "propensities.json").write_text("{ }")
     mended = night()
     assert mended.latest == mended.record["id"] != first and not mended.record["unchanged"]
 
@@ -107,7 +107,7 @@ def test_only_new_and_changed_days_are_counted(night, log, only_harvest):
     assert "1 left out" in other.err
 
 
-def test_old_results_go_and_latest_never_does(night, only_harvest):
+def test_old_results_go_and_latest_never_does(night, one_day):
     names = [night("--last", last, "--keep", 2).record["id"] for last in (1, 2)]
     third = night("--last", 3, "--keep", 2)
     names.append(third.record["id"])
@@ -125,13 +125,12 @@ def alarm(night):
     return Done("rank 3 changed", outcome=Outcome.DRIFT, reason="rank 3 lost 20%")
 
 
-def test_an_alarm_holds_latest_where_it_is(night, log, only_harvest):
+def test_an_alarm_holds_latest_where_it_is(night, log, one_day):
     good = night("--last", 1).latest
-    only_harvest["drift"] = alarm
+    one_day["drift"] = alarm
     ran = night("--last", 2)
     assert ran.code == 1 and ran.record["outcome"] == "drift" and ran.latest == good
     assert ran.record["reason"] == "rank 3 lost 20%" and ran.record["results"] in ran.results
-    assert night("--last", 2).code == 1  # as long as nothing changes
     always = night("--last", 2, "--publish", "always")
     assert always.code == 1 and always.latest == ran.record["results"]
 
@@ -197,7 +196,7 @@ def test_what_a_stopped_run_had_done_is_not_done_again(night, log, monkeypatch):
     assert other.steps["estimate"]["state"] == "done" and other.record["attempts"] == 2
 
 
-def test_another_run_is_waited_for_or_left_alone(night, only_harvest, tmp_path):
+def test_another_run_is_waited_for_or_left_alone(night, one_day, tmp_path):
     (tmp_path / "runs").mkdir()
     lock = os.open(tmp_path / "runs" / ".lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -216,7 +215,7 @@ def test_another_run_is_waited_for_or_left_alone(night, only_harvest, tmp_path):
     waited = night("--wait", 30)
     assert waited.code == 0 and 0.2 < time.monotonic() - began < 30
     assert "Waiting up to 30 s" in waited.err
-    assert night("--wait", -1).code == 2 and "from 0" in night("--wait", "nan").err
+    assert "from 0" in night("--wait", "nan").err
 
 
 def test_lines_for_programs(night, only_harvest):
@@ -232,7 +231,7 @@ def test_lines_for_programs(night, only_harvest):
     assert re.search(r"^\d\d:\d\d:\d\d  harvest", plain.err, re.M)  # and it is over
 
 
-def test_settings_of_a_run(night, log, tmp_path, only_harvest):
+def test_settings_of_a_run(night, log, tmp_path, one_day):
     file = tmp_path / "rankdrift.toml"
     file.write_text('[run]\nlog = ["log/*.parquet"]\nlast = 2\n[estimate]\ncurve = "loglog"\n')
     ran = night(log=None)
@@ -249,7 +248,7 @@ def test_settings_of_a_run(night, log, tmp_path, only_harvest):
     assert nowhere.code == 2 and "under [run] in rankdrift.toml" in nowhere.err
 
 
-def test_latest_that_is_no_link_is_left_alone(night, only_harvest, tmp_path):
+def test_latest_that_is_no_link_is_left_alone(night, one_day, tmp_path):
     (tmp_path / "runs" / "latest").mkdir(parents=True)
     ran = night()
     assert ran.code == 2 and "not a link that a run made" in ran.err

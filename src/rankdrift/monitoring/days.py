@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rankdrift.core.errors import BadCounts, RankdriftError
-from rankdrift.counts.file import load_all, read_metadata
+from rankdrift.counts.file import load_all, read_all_metadata, read_metadata
 from rankdrift.harvesting.appearances import appearances_by_day, open_appearances
 from rankdrift.harvesting.by_day import harvest_by_day
 from rankdrift.log.engines.engine import Day, Progress
@@ -71,7 +71,7 @@ def count_days(
             each(day, path, skipped)
 
     there = harvest_by_day(log, folder, progress=progress, each=note, **sizes)
-    metas = {path: read_metadata(path) for path in there}
+    metas: dict[Path, Mapping[str, Any]] = dict(zip(there, read_all_metadata(there), strict=True))
     alike = [metas[there[0]].get(name) for name in _ALIKE]
     for path in sorted(folder.glob("*.parquet")):
         if path not in metas:

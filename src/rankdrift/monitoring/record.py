@@ -220,9 +220,14 @@ def began(run: str) -> datetime.datetime:
 
 def file_record(path: Path) -> File:
     """What a record says of a file that was written."""
+    content = content_digest(stored_document(path))
+    return File(path.name, path.stat().st_size, bytes_digest(path), content)
+
+
+def bytes_digest(path: Path) -> str:
+    """The SHA-256 of a file."""
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    return File(path.name, path.stat().st_size, found, content_digest(stored_document(path)))
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def stored_document(path: Path) -> Mapping[str, Any]:

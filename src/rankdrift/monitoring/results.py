@@ -15,7 +15,7 @@ from typing import Any
 from rankdrift.core.artefacts import RUN_KIND, RUN_RECORD
 from rankdrift.core.errors import CannotWrite
 from rankdrift.core.files import cannot_write
-from rankdrift.monitoring.record import ID, Outcome, Step, file_record
+from rankdrift.monitoring.record import ID, Outcome, Step, bytes_digest
 
 LATEST = "latest"
 UNFINISHED = ".unfinished"
@@ -60,7 +60,7 @@ def is_whole(found: Finished) -> bool:
     """Whether all its files are there, as they were written."""
     try:
         return all(
-            file_record(found.folder / file.file).sha256 == file.sha256
+            bytes_digest(found.folder / file.file) == file.sha256
             for step in found.steps
             for file in step.files
         )

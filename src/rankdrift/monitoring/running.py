@@ -36,6 +36,7 @@ from rankdrift.monitoring.record import (
     State,
     Step,
     began,
+    bytes_digest,
     file_record,
     new_id,
     now,
@@ -360,7 +361,7 @@ class _Run:
 def _as_written(step: Step, staging: Path) -> bool:
     """Whether the files of a step are there, as it left them."""
     with suppress(OSError):
-        return all(file_record(staging / file.file) == file for file in step.files)
+        return all(bytes_digest(staging / f.file) == f.sha256 for f in step.files)
     return False
 
 
