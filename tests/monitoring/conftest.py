@@ -62,11 +62,12 @@ def log(three_days, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def night(log, tmp_path, capsys):
-    """Run it, in this process."""
+def night(log, tmp_path, capsys, monkeypatch):
+    """Run it, in this process. With another title results are others, and nothing is recounted."""
 
-    def call(*words, log="log/*.parquet"):
+    def call(*words, log="log/*.parquet", title=""):
         capsys.readouterr()
+        monkeypatch.setenv("RANKDRIFT_REPORT_TITLE", title)
         code = run(["run", *([log] if log else []), *map(str, words)])
         printed = capsys.readouterr()
         return Ran(code, printed.out, printed.err, tmp_path / "runs")

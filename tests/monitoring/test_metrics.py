@@ -41,7 +41,7 @@ def record(**changes):
 
 
 def parse(text):
-    """The exposition format by hand: {(name, label's value): number}, each after its HELP and TYPE."""
+    """The exposition format by hand, {(name, label's value): number}, each after HELP and TYPE."""
     found, declared = {}, []
     assert text.endswith("\n")
     for line in text.splitlines():

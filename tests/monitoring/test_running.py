@@ -22,6 +22,7 @@ from rankdrift.monitoring.record import EXIT_CODES, RECORD_SCHEMA, Outcome, stor
 from rankdrift.monitoring.steps import Done
 
 
+@pytest.mark.slow
 def test_a_run_makes_what_the_verbs_make_one_by_one(night, log, capsys):
     ran = night("--judge")
     assert ran.code == 0 and ran.record["outcome"] == "good" and ran.latest == ran.record["id"]
@@ -108,17 +109,17 @@ def test_only_new_and_changed_days_are_counted(night, log, only_harvest):
 
 
 def test_old_results_go_and_latest_never_does(night, one_day):
-    names = [night("--last", last, "--keep", 2).record["id"] for last in (1, 2)]
-    third = night("--last", 3, "--keep", 2)
+    names = [night("--keep", 2, title=title).record["id"] for title in "ab"]
+    third = night("--keep", 2, title="c")
     names.append(third.record["id"])
     assert third.record["pruned"] == names[:1] and third.results == sorted(names[1:])
     # Settings from before: those results are there still, and latest goes back to them.
-    back = night("--last", 2, "--keep", 1)
+    back = night("--keep", 1, title="b")
     assert back.latest == names[1] and back.record["unchanged"]
     assert back.results == sorted(names[1:])  # the newest, and latest
     stranger = back.root / "2020-01-01T000000Z-abcdef"
     stranger.mkdir()  # called like results, but without a record: somebody else's
-    assert night("--last", 1, "--keep", 1).code == 0 and stranger.is_dir()
+    assert night("--keep", 1, title="a").code == 0 and stranger.is_dir()
 
 
 def alarm(night):
@@ -126,12 +127,12 @@ def alarm(night):
 
 
 def test_an_alarm_holds_latest_where_it_is(night, log, one_day):
-    good = night("--last", 1).latest
+    good = night(title="a").latest
     one_day["drift"] = alarm
-    ran = night("--last", 2)
+    ran = night(title="b")
     assert ran.code == 1 and ran.record["outcome"] == "drift" and ran.latest == good
     assert ran.record["reason"] == "rank 3 lost 20%" and ran.record["results"] in ran.results
-    always = night("--last", 2, "--publish", "always")
+    always = night("--publish", "always", title="b")
     assert always.code == 1 and always.latest == ran.record["results"]
 
 
@@ -190,9 +191,9 @@ def test_what_a_stopped_run_had_done_is_not_done_again(night, log, monkeypatch):
     )
     # With other settings, what was done is of no use.
     monkeypatch.setattr("rankdrift.monitoring.running.STEPS", {**every, "report": stopped})
-    night("--last", 2)
+    night(title="a")
     monkeypatch.setattr("rankdrift.monitoring.running.STEPS", every)
-    other = night("--last", 1)
+    other = night(title="b")
     assert other.steps["estimate"]["state"] == "done" and other.record["attempts"] == 2
 
 
@@ -235,7 +236,7 @@ def test_settings_of_a_run(night, log, tmp_path, one_day):
     file = tmp_path / "rankdrift.toml"
     file.write_text('[run]\nlog = ["log/*.parquet"]\nlast = 2\n[estimate]\ncurve = "loglog"\n')
     ran = night(log=None)
-    assert ran.code == 0 and ran.record["settings"]["last"] == 2
+    assert ran.code == 0 and ran.record["settings"]["run"]["last"] == 2
     assert ran.record["settings"]["estimate"]["curve"] == "loglog"
     assert ran.record["settings"]["diagnose"]["curve"] == "loglog"  # unless it says otherwise
     file.write_text('[run]\nlog = "log/*.parquet"\nkeeep = 3\n')
@@ -260,6 +261,7 @@ def test_latest_that_is_no_link_is_left_alone(night, one_day, tmp_path):
 COMMAND = (sys.executable, "-m", "rankdrift.cli", "run", "log/*.parquet", "-q")
 
 
+@pytest.mark.slow
 def test_two_at_once_give_one_result(log, tmp_path):
     runs = [
         subprocess.Popen(COMMAND, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

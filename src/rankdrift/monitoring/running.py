@@ -370,7 +370,8 @@ def _others(steps: tuple[Step, ...], name: str) -> tuple[Step, ...]:
 
 
 def _of_run(job: Job) -> dict[str, Any]:
-    return {name: getattr(job, name) for name in ("publish", "keep", "wait", "metrics", "mlflow")}
+    names = ("last", "publish", "keep", "wait", "metrics", "mlflow")
+    return {name: getattr(job, name) for name in names}
 
 
 @contextmanager

@@ -95,8 +95,8 @@ class Job:
     mlflow: str | None = None
 
     def made_of(self) -> dict[str, Any]:
-        """All that the results depend on, as plain values."""
-        names = "last harvest estimate shown_below save diagnose judge report".split()
+        """All that the results depend on besides the days, as plain values."""
+        names = "harvest estimate shown_below save diagnose judge report".split()
         plain: dict[str, Any] = json.loads(json.dumps({n: _plain(getattr(self, n)) for n in names}))
         return plain
 
