@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from rankdrift.cli import stopping
 from rankdrift.cli.exits import Exit
 from rankdrift.cli.harvest import given_sizes
-from rankdrift.cli.options import COUNTING, Sections, guesses, log_options, read
+from rankdrift.cli.options import Sections, guesses, log_options, read
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.progress import Bar, bar
 from rankdrift.cli.screen import Screen, json_line, talk_as_json, talking, talks_json
@@ -39,9 +39,8 @@ def _choose_lines(ctx: click.Context, parameter: click.Parameter, chosen: str) -
 
 @click.command(
     cls=Sections,
-    first=("log", "output", "last", "judge", "publish", "keep", "wait", "metrics", "mlflow",
-           "log_format", *COUNTING),
-)  # fmt: skip
+    first=("output", "last", "judge", "publish", "keep", "wait", "log_format"),
+)
 @click.argument("logs", nargs=-1, metavar="[LOG]...")
 @click.option("--log", multiple=True, metavar="PATH", help="The log, if no LOG is typed.")
 @click.option(
@@ -101,14 +100,12 @@ def run(
     log_format: str,
     **options: Any,
 ) -> int:
-    """Bring everything up to date with a log that grows: made to be started by a scheduler.
+    """Bring everything up to date with a log that grows; for a scheduler to start.
 
-    Counts the days that are new or changed, estimates, diagnoses, judges if asked to, and makes the
-    page, each with the options that its verb has in rankdrift.toml. The results are in a folder of
-    their own below -o, and `latest` leads to them. If nothing is new, nothing is made anew; a run
-    that was killed goes on with the next one; of two at once one waits. Exits with 0 if all is
-    well, 1 if the data will not do or the curve drifts, 2 if the request would not; the record,
-    last-run.json, tells more.
+    Counts new and changed days, estimates, diagnoses, judges if asked to, and makes the page, with
+    what rankdrift.toml says of each verb. `latest` in -o leads to the results, last-run.json tells
+    how it went. If nothing is new nothing is made; after a kill the next run goes on; of two at
+    once one waits. Exits with 1 if the data will not do or the curve drifts.
 
     \b
         rankdrift run

@@ -83,12 +83,12 @@ def count_days(
     counts = dict(zip(usable, load_all(usable), strict=True))
     days = []
     for path in sorted(metas, key=_order):
-        found = counts.get(path)
-        numbers = (found.funnel.rows, found.n_pairs, found.n_clicks) if found else (0, 0, 0)
+        here = counts.get(path)
+        rows, pairs, clicks = (here.funnel.rows, here.n_pairs, here.n_clicks) if here else (0, 0, 0)
         days.append(
             DayRecord(
-                _day(path), f"{COUNTS_FOLDER}/{path.name}", states[path], path in used, *numbers,
-                content_digest(metas[path]),
+                _day(path), f"{COUNTS_FOLDER}/{path.name}", states[path], path in used,
+                rows, pairs, clicks, content_digest(metas[path]),
             )
         )  # fmt: skip
     content = [[day.file, day.digest] for day in days if day.used]
@@ -133,8 +133,15 @@ def _files(
     used: Iterable[Path], content: Any, states: Iterable[str], days: tuple[DayRecord, ...] = ()
 ) -> DayFiles:
     found = list(states)
-    numbers = (found.count(word) for word in ("counted", "unchanged", "kept", "left out"))
-    return DayFiles(tuple(used), digest_of(content), *numbers, days=days)
+    return DayFiles(
+        tuple(used),
+        digest_of(content),
+        counted=found.count("counted"),
+        unchanged=found.count("unchanged"),
+        kept=found.count("kept"),
+        left_out=found.count("left out"),
+        days=days,
+    )
 
 
 def _metadata(path: Path) -> Mapping[str, Any]:

@@ -79,7 +79,7 @@ def _taken(handle: int, folder: Path) -> bool:
             import msvcrt
 
             os.lseek(handle, 1 << 20, os.SEEK_SET)  # beyond what is written, lest none can read it
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
     except OSError as error:
         if error.errno in _TAKEN:
             return False

@@ -24,7 +24,7 @@ from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.monitoring.days import DayFiles
 from rankdrift.monitoring.record import Outcome, State
-from rankdrift.propensities.periods import steadiness
+from rankdrift.propensities.periods import Period, steadiness
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.summary import says_nothing
 from rankdrift.report.page.headline import typical_rank
@@ -200,7 +200,8 @@ def make_page(night: Night) -> Done:
     given = gather([*counted, *(str(night.folder / name) for name in names)])
     main = next(iter(given.curves.values()), None)
     missing = "" if main else "These counts bear no estimate."
-    periods, steady = (), None
+    periods: tuple[Period, ...] = ()
+    steady = None
     if main and given.parts:
         periods = estimate_by_period(given.parts, reference=main.reference)
         steady = steadiness(periods, typical_rank(main.ranks.tolist(), main.reference))
