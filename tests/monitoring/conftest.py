@@ -68,6 +68,7 @@ def night(log, tmp_path, capsys, monkeypatch):
     def call(*words, log="log/*.parquet", title=""):
         capsys.readouterr()
         monkeypatch.setenv("RANKDRIFT_REPORT_TITLE", title)
+        monkeypatch.setenv("RANKDRIFT_THREADS", "1")  # there are but few rows
         code = run(["run", *([log] if log else []), *map(str, words)])
         printed = capsys.readouterr()
         return Ran(code, printed.out, printed.err, tmp_path / "runs")

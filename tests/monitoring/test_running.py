@@ -161,7 +161,7 @@ def test_each_way_to_end_is_told_apart(night, log, monkeypatch):
     assert set(EXIT_CODES.values()) == {None, 0, 1, 2, 70, 130}
 
 
-def test_what_a_stopped_run_had_done_is_not_done_again(night, log, monkeypatch):
+def test_what_a_stopped_run_had_done_is_not_done_again(night, one_day, monkeypatch):
     made = []
 
     def counting(name, step):
@@ -174,7 +174,9 @@ def test_what_a_stopped_run_had_done_is_not_done_again(night, log, monkeypatch):
     def stopped(night):
         raise KeyboardInterrupt
 
-    every = {name: counting(name, step) for name, step in steps.STEPS.items()}
+    every = {"counts": steps.add_up, **one_day}
+    every = {name: counting(name, step) for name, step in every.items()}
+    every["report"] = lambda night: Done("a page")
     monkeypatch.setattr("rankdrift.monitoring.running.STEPS", {**every, "report": stopped})
     first = night()
     record = first.record
@@ -183,18 +185,21 @@ def test_what_a_stopped_run_had_done_is_not_done_again(night, log, monkeypatch):
     monkeypatch.setattr("rankdrift.monitoring.running.STEPS", every)
     second = night()
     assert second.code == 0 and second.record["id"] == record["id"] == second.latest
-    assert second.record["attempts"] == 2
-    assert made == ["counts", "estimate", "diagnose", "judge", "report"]
-    assert second.steps["estimate"]["state"] == "resumed"
-    assert stored_document(second.root / "latest" / "counts.parquet")["lineage"]["run"] == (
-        second.latest
-    )
-    # With other settings, what was done is of no use.
+    assert second.record["attempts"] == 2 and made == ["counts", "estimate"]
+    states = [step["state"] for step in second.record["steps"]]
+    assert states == ["done", "resumed", "resumed", "done"]
+    lineage = stored_document(second.root / "latest" / "counts.parquet")["lineage"]
+    assert lineage["run"] == record["id"]
+    # With other settings, what was done is of no use; nor is a file that is not as it was left.
     monkeypatch.setattr("rankdrift.monitoring.running.STEPS", {**every, "report": stopped})
     night(title="a")
+    made.clear()
+    night(title="b")
+    assert made == ["counts", "estimate"]
+    (second.root / ".unfinished" / "propensities.json").write_text("{ }")
     monkeypatch.setattr("rankdrift.monitoring.running.STEPS", every)
-    other = night(title="b")
-    assert other.steps["estimate"]["state"] == "done" and other.record["attempts"] == 2
+    assert night(title="b").record["attempts"] == 3
+    assert made == ["counts", "estimate", "estimate"]
 
 
 def test_another_run_is_waited_for_or_left_alone(night, one_day, tmp_path):
