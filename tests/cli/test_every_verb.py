@@ -44,6 +44,7 @@ RUN = {
     "experiment wins": ["teams.parquet"],
     "judge --by day": [*JUDGED, "-o", "appearances"],
     "report": ["counts.parquet", "-o", "report.html"],
+    "run": [*LOG, "-o", "runs"],
     "export-training": [*LOG, "-o", "training.tsv"],
     "sql": [*LOG, "--dialect", "duckdb", "--table", "shop"],
     "import-counts": ["result.parquet", "-o", "imported.parquet"],

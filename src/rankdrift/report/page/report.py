@@ -10,6 +10,7 @@ from typing import Any
 
 from rankdrift.core.artefacts import RESULT_ENDINGS, ResultKind
 from rankdrift.core.files import write_text
+from rankdrift.core.lineage import lineage
 from rankdrift.core.notebook import brief
 from rankdrift.core.verdicts import Verdict
 from rankdrift.core.version import __version__
@@ -222,8 +223,11 @@ def _provenance(
 ) -> list[tuple[str, list[tuple[str, str]]]]:
     """(heading, rows) of this page, and of each thing that it was made of."""
     given = [(name or kind, kind) for name, kind in results.given]
+    made, run = lineage(), []
+    if made:
+        run = [("run", made.run), *((f"digest of {n}", d) for n, d in made.inputs.items())]
     sections: list[tuple[str, list[tuple[str, str]]]] = [
-        ("This page", [("rankdrift", __version__), ("made", made_now()), *given])
+        ("This page", [("rankdrift", __version__), ("made", made_now()), *run, *given])
     ]
     hidden = set() if queries else {"where", "restrict"}
 
