@@ -1,0 +1,298 @@
+"""Counts of days -> have propensities changed? A test that may be looked at every day."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+
+import numpy as np
+
+from rankdrift.core.errors import BadCounts, BadOption, RankdriftError
+from rankdrift.core.naming import names_checked
+from rankdrift.core.types import Floats, Segment
+from rankdrift.core.words import many, verb
+from rankdrift.counts.counts import Counts, merge
+from rankdrift.counts.file import find_counts, load_all
+from rankdrift.estimation.fitting import Fitted, Options, fit
+from rankdrift.estimation.part_test import part_test
+from rankdrift.estimation.periods import estimate_by_period
+from rankdrift.estimation.score_test import ScoreTest
+from rankdrift.monitoring.drift_evidence import evidence_of
+from rankdrift.monitoring.drift_scores import scores_of, shapes_of
+from rankdrift.propensities.drift import BlockChange, Drift, SegmentDrift
+
+LOOKS_A_YEAR = 365
+REFERENCE, WINDOW, FALSE_ALARMS, SMALLEST, LEVEL = 7, 28, 0.1, 0.05, 0.95
+NEWEST = 7
+"""Days that are compared with those before while there is no alarm."""
+MOST_SEGMENTS = 20
+"""Segments that are tested, those with the most clicks."""
+_LARGEST = 600.0  # the logarithm of evidence that is still a number
+
+Given = str | os.PathLike[str] | Counts
+Parts = list[tuple[str, Counts]]
+"""A day and its counts, in the order of time."""
+
+
+@names_checked
+def drift(
+    counts: Given | Iterable[Given] | Mapping[str, Counts],
+    *,
+    since: str | None = None,
+    reference: int = REFERENCE,
+    window: int = WINDOW,
+    false_alarms: float = FALSE_ALARMS,
+    smallest: float = SMALLEST,
+    level: float = LEVEL,
+) -> Drift:
+    """Test whether propensities of the newest days differ from those before, as often as one likes.
+
+    Each segment is tested by itself. While nothing changes, there are at most `false_alarms` a year
+    in all, though every day is looked at; the days need not have the same traffic, and may be
+    missing.
+
+    Parameters
+    ----------
+    counts
+        Kept a day each: a folder or files, as `harvest_by_day` writes them; counts; or counts by
+        day.
+    since
+        The first day to go by, ISO: give the day after a change that you know of.
+    reference
+        Days, at the beginning, that no change is looked for in.
+    window
+        Days back that a change may have begun at most; those before are what it is compared with.
+    false_alarms
+        How many a year at most.
+    smallest
+        The smallest change of propensities that raises an alarm, as a share.
+    level
+        Of the intervals.
+
+    Returns
+    -------
+    Drift
+        Its `alarm` says whether something changed, its `segments` what.
+
+    Examples
+    --------
+    >>> rankdrift.drift("days/").alarm  # doctest: +SKIP
+    False
+    """
+    _check(since, reference, window, false_alarms, smallest, level)
+    parts = _by_day(counts, since)
+    columns = parts[0][1].segment_columns
+    segments, remarks = _largest_segments(parts)
+    found = {}
+    for segment in segments:
+        own = _of_segment(parts, segment)
+        try:
+            found[segment] = _evidence(own, reference, window)
+        except RankdriftError as error:
+            found[segment] = SegmentDrift(segment, tuple(day for day, _ in own), why=str(error))
+    limits = _limits(found, LOOKS_A_YEAR / false_alarms)
+    done = []
+    for segment, one in found.items():
+        own = _of_segment(parts, segment)
+        told = replace(one, segment=segment, limits=tuple(limits[segment]))
+        if not one.why:
+            told = _told(told, own, smallest, level)
+        periods = estimate_by_period(part for _, part in own)
+        done.append(replace(told, periods=periods))
+    options = {"since": since, "reference": reference, "window": window, "level": level}
+    return Drift(tuple(done), false_alarms, smallest, columns, options, remarks)
+
+
+def _check(
+    since: str | None,
+    reference: int,
+    window: int,
+    false_alarms: float,
+    smallest: float,
+    level: float,
+) -> None:
+    if since is not None:
+        try:
+            date.fromisoformat(since)
+        except (TypeError, ValueError):
+            raise BadOption(f"since is {since!r}. Write a day as 2024-01-31.") from None
+    if reference < 2:
+        raise BadOption(f"reference is {reference!r}, but it takes 2 days or more.")
+    if window < 1:
+        raise BadOption(f"window is {window!r}, but there must be at least 1 day.")
+    if not 0 < false_alarms <= LOOKS_A_YEAR:
+        raise BadOption(
+            f"false_alarms is {false_alarms!r}, but it is more than 0 and at most {LOOKS_A_YEAR} "
+            "a year. Use 0.1 for one in ten years."
+        )
+    if not 0 <= smallest < 10:
+        raise BadOption(f"smallest is {smallest!r}, but it is a share such as 0.05.")
+    if not 0 < level < 1:
+        raise BadOption(f"level lies between 0 and 1, not {level!r}. Use 0.95.")
+
+
+# -- days ------------------------------------------------------------------------------------------
+
+
+def _by_day(counts: Given | Iterable[Given] | Mapping[str, Counts], since: str | None) -> Parts:
+    """The counts of each day, those of the same day added up."""
+    given = counts.values() if isinstance(counts, Mapping) else counts
+    if isinstance(given, str | os.PathLike | Counts):
+        given = [given]
+    known: list[Counts] = []
+    paths: list[str | os.PathLike[str]] = []
+    for part in given:
+        known.append(part) if isinstance(part, Counts) else paths.append(part)
+    known += load_all(find_counts(paths)) if paths else []
+    dated: dict[str, list[Counts]] = {}
+    for part in known:
+        if part.days and (since is None or min(part.days) >= since):
+            dated.setdefault(max(part.days), []).append(part)
+    if len(dated) < 2:
+        days = {day for part in known for day in part.days}
+        after = f" from {since} on" if since else ""
+        raise BadCounts(
+            f"There are {many(len(dated), 'part')} of counts{after} with "
+            f"{many(len(days), 'day')}, but whether propensities change is told from counts that "
+            "are kept a day each. Harvest with --by day and give the folder."
+        )
+    merged = {day: merge(dated[day]) for day in sorted(dated)}
+    different = {part.segment_columns for part in merged.values()}
+    if len(different) > 1:
+        told = " and by ".join(", ".join(names) or "nothing" for names in sorted(different))
+        raise BadCounts(f"Some days are split by {told}. Harvest all with the same --segment.")
+    return list(merged.items())
+
+
+def _largest_segments(parts: Parts) -> tuple[list[Segment], tuple[str, ...]]:
+    """The segments to test, sorted, and a remark on those left out."""
+    clicks: dict[Segment, float] = {}
+    for _, part in parts:
+        choices = part.choices("every")
+        weight = np.bincount(choices.segment, choices.weight, len(part.segments))
+        for segment, each in zip(part.segments, weight.tolist(), strict=True):
+            clicks[segment] = clicks.get(segment, 0.0) + each
+    some = sorted((s for s in clicks if clicks[s]), key=lambda s: -clicks[s])
+    if not some:
+        raise BadCounts("No day has a usable pair: see `rankdrift inspect` for what is missing.")
+    rest = len(some) - MOST_SEGMENTS
+    remark = f"{many(rest, 'segment')} with fewer clicks {verb(rest, 'is', 'are')} not tested."
+    kept = set(some[:MOST_SEGMENTS])
+    order = [s for _, part in parts for s in part.segments if s in kept]
+    return list(dict.fromkeys(order)), (remark,) if rest > 0 else ()
+
+
+def _of_segment(parts: Parts, segment: Segment) -> Parts:
+    """The days on which a segment has clicks to go by."""
+    found = []
+    for day, part in parts:
+        if segment in part.segments:
+            own = part if len(part.segments) == 1 else part.restrict(segments=[segment])
+            if len(own.pairs) or len(own.rank_pairs):
+                found.append((day, own))
+    return found
+
+
+# -- evidence --------------------------------------------------------------------------------------
+
+
+def _evidence(own: Parts, reference: int, window: int) -> SegmentDrift:
+    """The evidence on each day, and what the newest is to be compared with."""
+    if len(own) <= reference:
+        raise BadCounts(
+            f"{many(len(own), 'day')} with clicks, and the first {reference} are the reference: "
+            f"add {many(reference + 1 - len(own), 'day')}, or use a smaller --reference."
+        )
+    fitted = fit(merge(part for _, part in own[:reference]), Options())
+    shapes = shapes_of(fitted, max(part.max_rank for _, part in own))
+    days = np.array([date.fromisoformat(day).toordinal() for day, _ in own])
+    scores = scores_of((part for _, part in own), shapes)
+    found = evidence_of(scores, shapes, days, reference=reference, window=window)
+    names = tuple(day for day, _ in own)
+    return SegmentDrift(
+        (),
+        names,
+        tuple(_plain(found.log)),
+        reference=(names[0], names[-1]),
+        newest=(names[int(found.began[-1])], names[-1]),
+    )
+
+
+def _plain(log: Floats) -> list[float | None]:
+    return [
+        float(np.exp(min(one, _LARGEST))) if np.isfinite(one) else None for one in log.tolist()
+    ]
+
+
+def _limits(
+    found: Mapping[Segment, SegmentDrift], limit: float
+) -> dict[Segment, list[float | None]]:
+    """On each day as many times the limit as there were segments under test by then: what is
+    allowed in all is split among them."""
+    began = {
+        segment: next((d for d, e in zip(one.days, one.evidence, strict=False) if e), None)
+        for segment, one in found.items()
+    }
+    known = sorted(day for day in began.values() if day)
+    return {
+        segment: [
+            limit * sum(day <= each for day in known) if e is not None else None
+            for each, e in zip(one.days, one.evidence, strict=False)
+        ]
+        for segment, one in found.items()
+    }
+
+
+def _told(one: SegmentDrift, own: Parts, smallest: float, level: float) -> SegmentDrift:
+    """With what changed, and whether that is an alarm."""
+    last, limit = one.evidence[-1] or 0.0, one.limits[-1] or np.inf
+    beyond = last >= limit
+    assert one.newest is not None
+    first = one.newest[0] if beyond else own[-min(NEWEST, len(own) - 1)][0]
+    before = [part for day, part in own if day < first]
+    newest = [part for day, part in own if day >= first]
+    spans = {"reference": (own[0][0], own[len(before) - 1][0]), "newest": (first, own[-1][0])}
+    try:
+        fitted = fit(merge(before), Options())
+        test = _compared(before, newest, fitted)
+    except RankdriftError:
+        return replace(one, alarm=beyond, **spans)
+    return replace(
+        one,
+        **spans,
+        alarm=beyond and test.beyond_noise >= smallest,
+        size=test.beyond_noise,
+        clicks=test.clicks,
+        changes=_changes(test, level),
+    )
+
+
+def _compared(before: Sequence[Counts], newest: Sequence[Counts], fitted: Fitted) -> ScoreTest:
+    return part_test(merge([*before, *newest]), merge(newest), fitted, blocks=True)
+
+
+def _changes(test: ScoreTest, level: float) -> tuple[BlockChange, ...]:
+    """Blocks with intervals that hold for all of them at once."""
+    from scipy.special import stdtrit
+
+    blocks = max(len(test.difference) - 1, 1)
+    wide = float(stdtrit(max(test.df_error, 1.0), 1 - (1 - level) / 2 / blocks))
+    parts = zip(
+        test.first.tolist(),
+        test.last.tolist(),
+        test.difference.tolist(),
+        test.error.tolist(),
+        strict=True,
+    )
+    return tuple(
+        BlockChange(
+            first,
+            last,
+            float(np.exp(d)),
+            float(np.exp(max(d - wide * e, -_LARGEST))),
+            float(np.exp(min(d + wide * e, _LARGEST))),
+        )
+        for first, last, d, e in parts
+    )
