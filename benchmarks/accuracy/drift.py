@@ -241,6 +241,7 @@ def years(many: int, first: int) -> None:
     platforms = pools()
     limit, alarms, most, began = LOOKS_A_YEAR / FALSE_ALARMS, 0, [], time.process_time()
     truths = {name: curve(RANKS.astype(float)) for name, curve in TRUTH.items()}
+    app = truths["mobile"] ** 1.2
     for seed in range(first, first + many):
         random = np.random.default_rng([23, seed])
         found = {
@@ -248,14 +249,14 @@ def years(many: int, first: int) -> None:
             for name in TRUTH
         }
         app = truths["mobile"] ** 1.2
-        found["app"] = evidence(
-            random, platforms["mobile"], lambda _: app, range(APP, 365), uneven
-        )
+        found["app"] = evidence(random, platforms["mobile"], lambda _: app, range(APP, 365), uneven)
         most.append(max(highest(found).values()))
         alarms += most[-1] >= np.log(limit)
         print(f"year {seed}: highest evidence {np.exp(most[-1]):,.0f} of {limit:,.0f}", flush=True)
     seconds = time.process_time() - began
-    print(f"{alarms} alarms in {many} years, at most {many * FALSE_ALARMS:g} promised; {seconds:.0f} s")
+    print(
+        f"{alarms} alarms in {many} years, at most {many * FALSE_ALARMS:g} promised; {seconds:.0f} s"
+    )
     for share in (0.5, 1.0, 2.0, 5.0):
         passed = sum(h >= np.log(LOOKS_A_YEAR / share) for h in most)
         print(f"  with {share:g} a year: {passed} years of {many} had one")
@@ -268,17 +269,18 @@ def changes(many: int, first: int) -> None:
     truths = {name: curve(RANKS.astype(float)) for name, curve in TRUTH.items()}
     for words, changed in CHANGES.items():
         after = {name: curve(RANKS.astype(float)) for name, curve in {**TRUTH, **changed}.items()}
+        by_day = {name: [truths[name]] * BEFORE + [after[name]] * AFTER for name in TRUTH}
         delays = []
         for seed in range(first, first + many):
             random = np.random.default_rng([24, seed])
-
-            def truth(name: str) -> Callable[[int], Floats]:
-                return lambda day: truths[name] if day < BEFORE else after[name]
-
             found = highest(
                 {
                     name: evidence(
-                        random, platforms[name], truth(name), range(BEFORE + AFTER), even
+                        random,
+                        platforms[name],
+                        by_day[name].__getitem__,
+                        range(BEFORE + AFTER),
+                        even,
                     )
                     for name in TRUTH
                 }
@@ -310,7 +312,9 @@ def markets(many: int, first: int) -> None:
                     seen.append(found.alarm)
                 day = seen.index(True) + 1 if any(seen) else None
                 named = [s.name for s in found.segments if s.alarm]
-                print(f"market {seed}, {words}: alarm on day {day}; on the last {named}", flush=True)
+                print(
+                    f"market {seed}, {words}: alarm on day {day}; on the last {named}", flush=True
+                )
 
 
 def _days(

@@ -25,7 +25,13 @@ BLOCKS = 16
 
 
 def part_test(
-    counts: Counts, part: Counts, fitted: Fitted, *, clicks: Clicks = "every", blocks: bool = False
+    counts: Counts,
+    part: Counts,
+    fitted: Fitted,
+    *,
+    clicks: Clicks = "every",
+    blocks: bool = False,
+    centred: bool = False,
 ) -> ScoreTest:
     """Whether a part of the counts follows the curve of all of them.
 
@@ -39,6 +45,8 @@ def part_test(
         Which clicks are choices.
     blocks
         Look for differences in blocks of ranks too, such as dips; otherwise in smooth shapes only.
+    centred
+        Tell differences relative to the mean of all blocks, rather than to the first.
     """
     whole = likelihood_of(counts, clicks)
     own = likelihood_of(part, clicks, whole.ranks) if len(whole.blocks) else whole
@@ -68,6 +76,7 @@ def part_test(
         ranks,
         edges,
         own.weight,
+        centred=centred,
     )
 
 

@@ -3,7 +3,7 @@
 Let a change of log p by D_c d have begun with day j, on top of a curve that is a little off by D x.
 With W the days j to t, and all the days from the first to t, scores are about normal:
 
-    u = s_W − I_W H⁻¹ s,   V = I_W − I_W H⁻¹ I_W,   H = I + 1,   in the columns c of a kind of change
+    u = s_W − I_W H⁻¹ s,   V = I_W − I_W H⁻¹ I_W,   H = I + 1,   in the columns c of a kind
 
 the score test of `estimation.score_test` for "the days since j follow another curve". For d normal
 with the deviation σ, the probability of u over that without a change is
@@ -76,8 +76,9 @@ def evidence_of(
     for name, columns in shapes.tested.items():
         spread[name][1:] *= _between_days(*_part(found, columns), spread[name][alone])
     start, end = _windows(days, reference, window)
-    before = np.concatenate([np.zeros((1, size)), score]), np.concatenate(
-        [np.zeros((1, size, size)), information]
+    before = (
+        np.concatenate([np.zeros((1, size)), score]),
+        np.concatenate([np.zeros((1, size, size)), information]),
     )
     log = np.empty(len(start))
     for some in np.array_split(np.arange(len(start)), max(1, len(start) // 500)):

@@ -60,9 +60,7 @@ def shapes_of(fitted: Fitted, deepest: int) -> Shapes:
     }
     own = shapes_at(fitted, ranks)
     ends = np.cumsum([own.shape[1], *(kind.shape[1] for kind in kinds.values())]).tolist()
-    tested = {
-        name: slice(a, b) for name, a, b in zip(kinds, ends[:-1], ends[1:], strict=True)
-    }
+    tested = {name: slice(a, b) for name, a, b in zip(kinds, ends[:-1], ends[1:], strict=True)}
     return Shapes(ranks, theta, np.concatenate([own, *kinds.values()], axis=1), tested)
 
 

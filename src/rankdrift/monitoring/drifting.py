@@ -85,22 +85,20 @@ def drift(
     parts = _by_day(counts, since)
     columns = parts[0][1].segment_columns
     segments, remarks = _largest_segments(parts)
+    owns = {segment: _of_segment(parts, segment) for segment in segments}
     found = {}
-    for segment in segments:
-        own = _of_segment(parts, segment)
+    for segment, own in owns.items():
         try:
             found[segment] = _evidence(own, reference, window)
         except RankdriftError as error:
             found[segment] = SegmentDrift(segment, tuple(day for day, _ in own), why=str(error))
     limits = _limits(found, LOOKS_A_YEAR / false_alarms)
     done = []
-    for segment, one in found.items():
-        own = _of_segment(parts, segment)
-        told = replace(one, segment=segment, limits=tuple(limits[segment]))
-        if not one.why:
+    for segment, own in owns.items():
+        told = replace(found[segment], segment=segment, limits=tuple(limits[segment]))
+        if not told.why:
             told = _told(told, own, smallest, level)
-        periods = estimate_by_period(part for _, part in own)
-        done.append(replace(told, periods=periods))
+        done.append(replace(told, periods=estimate_by_period(part for _, part in own)))
     options = {"since": since, "reference": reference, "window": window, "level": level}
     return Drift(tuple(done), false_alarms, smallest, columns, options, remarks)
 
@@ -221,9 +219,7 @@ def _evidence(own: Parts, reference: int, window: int) -> SegmentDrift:
 
 
 def _plain(log: Floats) -> list[float | None]:
-    return [
-        float(np.exp(min(one, _LARGEST))) if np.isfinite(one) else None for one in log.tolist()
-    ]
+    return [float(np.exp(min(one, _LARGEST))) if np.isfinite(one) else None for one in log.tolist()]
 
 
 def _limits(
@@ -270,14 +266,14 @@ def _told(one: SegmentDrift, own: Parts, smallest: float, level: float) -> Segme
 
 
 def _compared(before: Sequence[Counts], newest: Sequence[Counts], fitted: Fitted) -> ScoreTest:
-    return part_test(merge([*before, *newest]), merge(newest), fitted, blocks=True)
+    return part_test(merge([*before, *newest]), merge(newest), fitted, blocks=True, centred=True)
 
 
 def _changes(test: ScoreTest, level: float) -> tuple[BlockChange, ...]:
     """Blocks with intervals that hold for all of them at once."""
     from scipy.special import stdtrit
 
-    blocks = max(len(test.difference) - 1, 1)
+    blocks = max(len(test.difference), 1)
     wide = float(stdtrit(max(test.df_error, 1.0), 1 - (1 - level) / 2 / blocks))
     parts = zip(
         test.first.tolist(),

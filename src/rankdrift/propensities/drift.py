@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BlockChange:
-    """How propensities of the ranks `first` to `last` changed, relative to the first block: newest
-    over reference, with an interval that holds for all blocks at once."""
+    """How propensities of the ranks `first` to `last` changed, newest over reference, relative to
+    the page: only ratios of propensities are known, so those of all blocks are 1 in the (geometric)
+    mean. The interval holds for all blocks at once."""
 
     first: int
     last: int
@@ -82,9 +83,7 @@ class SegmentDrift:
         sure = [change for change in self.changes if change.sure]
         largest = sorted(sure, key=lambda change: -abs(change.ratio - 1))[:2]
         where = " and ".join(change.words for change in largest)
-        first = self.changes[0] if self.changes else None
-        beside = f", relative to rank {rank_words(first.first, first.last)}" if first else ""
-        what = f" Most changed {where}{beside}." if where else ""
+        what = f" Most changed {where}, relative to the page." if where else ""
         return f"ALARM: {told}. The change seems to have begun on {self.newest[0]}.{what}"
 
     def to_dict(self) -> dict[str, Any]:
