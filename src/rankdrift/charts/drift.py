@@ -15,9 +15,10 @@ from rankdrift.core.errors import BadOption
 from rankdrift.core.words import printable
 from rankdrift.propensities.drift import Drift, SegmentDrift
 
-LEAST = 0.1
-"""Evidence below this is drawn here: it says nothing more."""
+LEAST, MOST = 0.1, 1e9
+"""Evidence is drawn from here to there: beyond, it says nothing more."""
 HEIGHTS = 190, 150
+TICKS = 5
 
 
 def drift_chart(drift: Drift, rank: int = 10, level: float = 0.95) -> alt.VConcatChart:
@@ -38,9 +39,17 @@ def drift_chart(drift: Drift, rank: int = 10, level: float = 0.95) -> alt.VConca
     evidence = [row for one in drift.tested for row in _evidence_rows(one)]
     if not curve and not evidence:
         raise BadOption("There is nothing to draw: too few days have clicks.")
-    legend = alt.Legend(title=None) if len(names) > 1 else None
+    legend = (
+        alt.Legend(title=None, symbolOpacity=1, symbolType="square") if len(names) > 1 else None
+    )
     colour = alt.Color("segment:N", scale=colour_scale(list(names.values())), legend=legend)
-    x = alt.X("day:T", title=None)
+    days = [row["day"] for row in (*curve, *evidence)]
+    x = alt.X(
+        "day:T",
+        title=None,
+        scale=alt.Scale(domain=[min(days), max(days)], type="utc"),
+        axis=alt.Axis(format="%Y-%m-%d", tickCount=TICKS, labelFlush=True, grid=False),
+    )
     base = alt.Chart().encode(x=x, color=colour)
     tooltip = [alt.Tooltip("segment:N"), alt.Tooltip("first:N"), alt.Tooltip("last:N")]
     tooltip += [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("propensity", "low", "high")]
@@ -50,8 +59,15 @@ def drift_chart(drift: Drift, rank: int = 10, level: float = 0.95) -> alt.VConca
         base.mark_line(point=True).encode(y=alt.Y("propensity:Q", title=title), tooltip=tooltip),
         data=inline_data(curve),
     ).properties(width=WIDTH, height=HEIGHTS[0])
-    y = alt.Y("evidence:Q", scale=alt.Scale(type="log"), title="evidence of a change")
-    limit = alt.Y("limit:Q", scale=alt.Scale(type="log"), title="evidence of a change")
+    highest = max(
+        (value for row in evidence for value in (row["evidence"], row["limit"])), default=1
+    )
+    axis = alt.Axis(values=[10**k for k in range(0, 12, 2)], format=",.0f")
+    scale = alt.Scale(type="log", domain=[LEAST, 2 * highest], nice=False)
+    y, limit = (
+        alt.Y(f"{name}:Q", scale=scale, axis=axis, title="evidence of a change")
+        for name in ("evidence", "limit")
+    )
     below = alt.layer(
         base.mark_line(interpolate="step-after").encode(
             y=y,
@@ -105,7 +121,7 @@ def _evidence_rows(one: SegmentDrift) -> list[Row]:
         {
             "segment": printable(one.name),
             "day": day,
-            "evidence": max(value, LEAST),
+            "evidence": min(max(value, LEAST), MOST),
             "limit": limit,
         }
         for day, value, limit in zip(one.days, one.evidence, one.limits, strict=True)

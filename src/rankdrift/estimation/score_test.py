@@ -96,8 +96,9 @@ class ScoreTest:
     each to both sides. slope, slope_error: how much steeper the curve of parts with a larger
     x is, per unit of x and of log rank; depth: the mean log rank less that of the first, by which a
     slope becomes a mean difference of log p. first, last (J,): blocks of ranks; difference, error
-    (J,): of log p there, relative to the first or to the mean of all, in the shapes of KNOTS. clicks: contests tested.
-    by_bucket (G,): what each bucket of queries adds to slope / slope_error.
+    (J,): of log p there, relative to the first or to the mean of all, in the shapes of KNOTS.
+    clicks: contests tested. by_bucket (G,): what each bucket of queries adds to
+    slope / slope_error.
     """
 
     p_value: float

@@ -9,7 +9,13 @@ from datetime import date
 
 import numpy as np
 
-from rankdrift.core.errors import BadCounts, BadOption, RankdriftError
+from rankdrift.core.errors import (
+    BadCounts,
+    BadOption,
+    NotConverged,
+    NotIdentified,
+    NoUsablePairs,
+)
 from rankdrift.core.naming import names_checked
 from rankdrift.core.types import Floats, Segment
 from rankdrift.core.words import many, verb
@@ -29,6 +35,8 @@ NEWEST = 7
 """Days that are compared with those before while there is no alarm."""
 MOST_SEGMENTS = 20
 """Segments that are tested, those with the most clicks."""
+UNFIT = (NoUsablePairs, NotIdentified, NotConverged)
+"""What a segment may not bear, whatever the others do."""
 _LARGEST = 600.0  # the logarithm of evidence that is still a number
 
 Given = str | os.PathLike[str] | Counts
@@ -90,7 +98,7 @@ def drift(
     for segment, own in owns.items():
         try:
             found[segment] = _evidence(own, reference, window)
-        except RankdriftError as error:
+        except UNFIT as error:
             found[segment] = SegmentDrift(segment, tuple(day for day, _ in own), why=str(error))
     limits = _limits(found, LOOKS_A_YEAR / false_alarms)
     done = []
@@ -187,7 +195,7 @@ def _of_segment(parts: Parts, segment: Segment) -> Parts:
     found = []
     for day, part in parts:
         if segment in part.segments:
-            own = part if len(part.segments) == 1 else part.restrict(segments=[segment])
+            own = part.restrict(segments=[segment]) if part.segment_columns else part
             if len(own.pairs) or len(own.rank_pairs):
                 found.append((day, own))
     return found
@@ -199,7 +207,7 @@ def _of_segment(parts: Parts, segment: Segment) -> Parts:
 def _evidence(own: Parts, reference: int, window: int) -> SegmentDrift:
     """The evidence on each day, and what the newest is to be compared with."""
     if len(own) <= reference:
-        raise BadCounts(
+        raise NoUsablePairs(
             f"{many(len(own), 'day')} with clicks, and the first {reference} are the reference: "
             f"add {many(reference + 1 - len(own), 'day')}, or use a smaller --reference."
         )
@@ -253,7 +261,7 @@ def _told(one: SegmentDrift, own: Parts, smallest: float, level: float) -> Segme
     try:
         fitted = fit(merge(before), Options())
         test = _compared(before, newest, fitted)
-    except RankdriftError:
+    except UNFIT:
         return replace(one, alarm=beyond, **spans)
     return replace(
         one,
