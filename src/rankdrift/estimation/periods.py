@@ -40,7 +40,7 @@ def estimate_by_period(parts: Iterable[Counts], *, reference: int = 1) -> tuple[
     tuple[Period, ...]
         In the order of time; empty if there are not two.
     """
-    groups = _by_period([part.pool() for part in parts if part.days])
+    groups = [part.pool() for part in _by_period([part for part in parts if part.days])]
     return tuple(_period(part, reference) for part in groups) if len(groups) > 1 else ()
 
 
