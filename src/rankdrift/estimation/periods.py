@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 
 from rankdrift.core.errors import RankdriftError
+from rankdrift.core.types import Segment
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.estimation.estimating import estimate
 from rankdrift.propensities.periods import Period
@@ -25,7 +26,9 @@ KNOTS = (1, 3, 10, 40, 160)
 APART = 1.5  # the last rank from the knot above it, at the least
 
 
-def estimate_by_period(parts: Iterable[Counts], *, reference: int = 1) -> tuple[Period, ...]:
+def estimate_by_period(
+    parts: Iterable[Counts], *, reference: int = 1, segment: Segment | None = None
+) -> tuple[Period, ...]:
     """Estimate a curve for each day, week or month of counts that were kept apart.
 
     Parameters
@@ -34,13 +37,18 @@ def estimate_by_period(parts: Iterable[Counts], *, reference: int = 1) -> tuple[
         Counts of one log, each of its own days. Those without days are left out.
     reference
         The rank whose propensity is 1.
+    segment
+        One that all parts have, to go by alone.
 
     Returns
     -------
     tuple[Period, ...]
         In the order of time; empty if there are not two.
     """
-    groups = [part.pool() for part in _by_period([part for part in parts if part.days])]
+    groups = _by_period([part for part in parts if part.days])
+    if segment:
+        groups = [part.restrict(segments=[segment]) for part in groups]
+    groups = [part.pool() for part in groups]
     return tuple(_period(part, reference) for part in groups) if len(groups) > 1 else ()
 
 

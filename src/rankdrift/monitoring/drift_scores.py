@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankdrift.core.rank_blocks import widening_edges
-from rankdrift.core.types import Floats, Ranks
+from rankdrift.core.types import Floats, Ranks, Segment
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.curves import hats
 from rankdrift.estimation.fitting import Fitted
@@ -85,9 +85,11 @@ class Scores:
     squares: Floats
 
 
-def scores_of(days: Iterable[Counts], shapes: Shapes) -> Scores:
-    """The scores of days, each of which has clicks."""
-    return stacked(scored(likelihood_of(day, "every", shapes.ranks), shapes) for day in days)
+def scores_of(days: Iterable[Counts], segment: Segment, shapes: Shapes) -> Scores:
+    """The scores of a segment on days on which it has clicks."""
+    return stacked(
+        scored(likelihood_of(day, "every", shapes.ranks, segment), shapes) for day in days
+    )
 
 
 def stacked(days: Iterable[tuple[Floats, Floats, Floats, float, float]]) -> Scores:

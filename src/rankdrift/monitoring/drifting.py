@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import date
+from functools import cache
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from rankdrift.core.types import Floats, Segment
 from rankdrift.core.words import many, verb
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.counts.file import find_counts, load_all
-from rankdrift.estimation.fitting import Fitted, Options, fit
+from rankdrift.estimation.fitting import Options, fit
 from rankdrift.estimation.part_test import part_test
 from rankdrift.estimation.periods import estimate_by_period
 from rankdrift.estimation.score_test import ScoreTest
@@ -92,21 +93,22 @@ def drift(
     _check(since, reference, window, false_alarms, smallest, level)
     parts = _by_day(counts, since)
     columns = parts[0][1].segment_columns
-    segments, remarks = _largest_segments(parts)
-    owns = {segment: _of_segment(parts, segment) for segment in segments}
+    owns, remarks = _by_segment(parts)
     found = {}
     for segment, own in owns.items():
         try:
-            found[segment] = _evidence(own, reference, window)
+            found[segment] = _evidence(own, segment, reference, window)
         except UNFIT as error:
             found[segment] = SegmentDrift(segment, tuple(day for day, _ in own), why=str(error))
     limits = _limits(found, LOOKS_A_YEAR / false_alarms)
+    merged = cache(lambda *days: merge(part for day, part in parts if days[0] <= day <= days[1]))
     done = []
     for segment, own in owns.items():
-        told = replace(found[segment], segment=segment, limits=tuple(limits[segment]))
+        told = replace(found[segment], limits=tuple(limits[segment]))
         if not told.why:
-            told = _told(told, own, smallest, level)
-        done.append(replace(told, periods=estimate_by_period(part for _, part in own)))
+            told = _told(told, merged, smallest, level)
+        periods = estimate_by_period((part for _, part in own), segment=segment)
+        done.append(replace(told, periods=periods))
     options = {"since": since, "reference": reference, "window": window, "level": level}
     return Drift(tuple(done), false_alarms, smallest, columns, options, remarks)
 
@@ -172,58 +174,53 @@ def _by_day(counts: Given | Iterable[Given] | Mapping[str, Counts], since: str |
     return list(merged.items())
 
 
-def _largest_segments(parts: Parts) -> tuple[list[Segment], tuple[str, ...]]:
-    """The segments to test, sorted, and a remark on those left out."""
+def _by_segment(parts: Parts) -> tuple[dict[Segment, Parts], tuple[str, ...]]:
+    """The days on which each segment has clicks to go by, of those that are tested, and a remark on
+    the others."""
+    found: dict[Segment, Parts] = {}
     clicks: dict[Segment, float] = {}
-    for _, part in parts:
+    for day, part in parts:
         choices = part.choices("every")
         weight = np.bincount(choices.segment, choices.weight, len(part.segments))
         for segment, each in zip(part.segments, weight.tolist(), strict=True):
-            clicks[segment] = clicks.get(segment, 0.0) + each
-    some = sorted((s for s in clicks if clicks[s]), key=lambda s: -clicks[s])
-    if not some:
+            if each:
+                found.setdefault(segment, []).append((day, part))
+                clicks[segment] = clicks.get(segment, 0.0) + each
+    if not found:
         raise BadCounts("No day has a usable pair: see `rankdrift inspect` for what is missing.")
-    rest = len(some) - MOST_SEGMENTS
+    kept = sorted(found, key=lambda segment: -clicks[segment])[:MOST_SEGMENTS]
+    rest = len(found) - len(kept)
     remark = f"{many(rest, 'segment')} with fewer clicks {verb(rest, 'is', 'are')} not tested."
-    kept = set(some[:MOST_SEGMENTS])
-    order = [s for _, part in parts for s in part.segments if s in kept]
-    return list(dict.fromkeys(order)), (remark,) if rest > 0 else ()
-
-
-def _of_segment(parts: Parts, segment: Segment) -> Parts:
-    """The days on which a segment has clicks to go by."""
-    found = []
-    for day, part in parts:
-        if segment in part.segments:
-            own = part.restrict(segments=[segment]) if part.segment_columns else part
-            if len(own.pairs) or len(own.rank_pairs):
-                found.append((day, own))
-    return found
+    return {s: own for s, own in found.items() if s in kept}, (remark,) if rest else ()
 
 
 # -- evidence --------------------------------------------------------------------------------------
 
 
-def _evidence(own: Parts, reference: int, window: int) -> SegmentDrift:
+def _evidence(own: Parts, segment: Segment, reference: int, window: int) -> SegmentDrift:
     """The evidence on each day, and what the newest is to be compared with."""
     if len(own) <= reference:
         raise NoUsablePairs(
             f"{many(len(own), 'day')} with clicks, and the first {reference} are the reference: "
             f"add {many(reference + 1 - len(own), 'day')}, or use a smaller --reference."
         )
-    fitted = fit(merge(part for _, part in own[:reference]), Options())
+    fitted = fit(_only(merge(part for _, part in own[:reference]), segment), Options())
     shapes = shapes_of(fitted, max(part.max_rank for _, part in own))
     days = np.array([date.fromisoformat(day).toordinal() for day, _ in own])
-    scores = scores_of((part for _, part in own), shapes)
+    scores = scores_of((part for _, part in own), segment, shapes)
     found = evidence_of(scores, shapes, days, reference=reference, window=window)
     names = tuple(day for day, _ in own)
     return SegmentDrift(
-        (),
+        segment,
         names,
         tuple(_plain(found.log)),
         reference=(names[0], names[-1]),
         newest=(names[int(found.began[-1])], names[-1]),
     )
+
+
+def _only(counts: Counts, segment: Segment) -> Counts:
+    return counts.restrict(segments=[segment]) if segment else counts
 
 
 def _plain(log: Floats) -> list[float | None]:
@@ -249,32 +246,30 @@ def _limits(
     }
 
 
-def _told(one: SegmentDrift, own: Parts, smallest: float, level: float) -> SegmentDrift:
-    """With what changed, and whether that is an alarm."""
+def _told(
+    one: SegmentDrift, merged: Callable[[str, str], Counts], smallest: float, level: float
+) -> SegmentDrift:
+    """With what changed, and whether that is an alarm. `merged`: the counts from a day to a day."""
     last, limit = one.evidence[-1] or 0.0, one.limits[-1] or np.inf
     beyond = last >= limit
     assert one.newest is not None
-    first = one.newest[0] if beyond else own[-min(NEWEST, len(own) - 1)][0]
-    before = [part for day, part in own if day < first]
-    newest = [part for day, part in own if day >= first]
-    spans = {"reference": (own[0][0], own[len(before) - 1][0]), "newest": (first, own[-1][0])}
+    days = one.days
+    place = days.index(one.newest[0]) if beyond else len(days) - min(NEWEST, len(days) - 1)
+    before, newest = (days[0], days[place - 1]), (days[place], days[-1])
+    one = replace(one, reference=before, newest=newest)
     try:
-        fitted = fit(merge(before), Options())
-        test = _compared(before, newest, fitted)
+        fitted = fit(_only(merged(*before), one.segment), Options())
+        every, new = (_only(merged(first, days[-1]), one.segment) for first in (days[0], newest[0]))
+        test = part_test(every, new, fitted, blocks=True, centred=True)
     except UNFIT:
-        return replace(one, alarm=beyond, **spans)
+        return replace(one, alarm=beyond)
     return replace(
         one,
-        **spans,
         alarm=beyond and test.beyond_noise >= smallest,
         size=test.beyond_noise,
         clicks=test.clicks,
         changes=_changes(test, level),
     )
-
-
-def _compared(before: Sequence[Counts], newest: Sequence[Counts], fitted: Fitted) -> ScoreTest:
-    return part_test(merge([*before, *newest]), merge(newest), fitted, blocks=True, centred=True)
 
 
 def _changes(test: ScoreTest, level: float) -> tuple[BlockChange, ...]:
