@@ -38,16 +38,17 @@ def estimate_by_period(
     reference
         The rank whose propensity is 1.
     segment
-        One that all parts have, to go by alone.
+        One to go by alone.
 
     Returns
     -------
     tuple[Period, ...]
         In the order of time; empty if there are not two.
     """
-    groups = _by_period([part for part in parts if part.days])
+    groups = by_period([part for part in parts if part.days])
     if segment:
-        groups = [part.restrict(segments=[segment]) for part in groups]
+        some = [part for part in groups if segment in part.segments]
+        groups = [part.restrict(segments=[segment]) for part in some]
     groups = [part.pool() for part in groups]
     return tuple(_period(part, reference) for part in groups) if len(groups) > 1 else ()
 
@@ -63,8 +64,9 @@ def _period(counts: Counts, reference: int) -> Period:
         return Period(first, last, None, str(error))
 
 
-def _by_period(parts: Sequence[Counts]) -> list[Counts]:
-    """Put counts together by the day, week or month in which they begin, as few as need be."""
+def by_period(parts: Sequence[Counts]) -> list[Counts]:
+    """Put counts together by the day, week or month in which they begin, as few as need be; those
+    that are stay so."""
     days = {part: date.fromisoformat(min(part.days)) for part in parts}
     for keys, most in (
         ({p: day.toordinal() for p, day in days.items()}, MOST_DAYS),

@@ -20,11 +20,11 @@ from rankdrift.core.errors import (
 from rankdrift.core.naming import names_checked
 from rankdrift.core.types import Floats, Segment
 from rankdrift.core.words import many, verb
-from rankdrift.counts.counts import Counts, merge
+from rankdrift.counts.counts import Counts, Splits, merge
 from rankdrift.counts.file import find_counts, load_all
 from rankdrift.estimation.fitting import Options, fit
 from rankdrift.estimation.part_test import part_test
-from rankdrift.estimation.periods import estimate_by_period
+from rankdrift.estimation.periods import by_period, estimate_by_period
 from rankdrift.estimation.score_test import ScoreTest
 from rankdrift.monitoring.drift_evidence import evidence_of
 from rankdrift.monitoring.drift_scores import scores_of, shapes_of
@@ -34,6 +34,8 @@ LOOKS_A_YEAR = 365
 REFERENCE, WINDOW, FALSE_ALARMS, SMALLEST, LEVEL = 7, 28, 0.1, 0.05, 0.95
 NEWEST = 7
 """Days that are compared with those before while there is no alarm."""
+COMPARED = 91
+"""Days at most that the size of a change is told against; the evidence goes by all."""
 MOST_SEGMENTS = 20
 """Segments that are tested, those with the most clicks."""
 UNFIT = (NoUsablePairs, NotIdentified, NotConverged)
@@ -102,13 +104,13 @@ def drift(
             found[segment] = SegmentDrift(segment, tuple(day for day, _ in own), why=str(error))
     limits = _limits(found, LOOKS_A_YEAR / false_alarms)
     merged = cache(lambda *days: merge(part for day, part in parts if days[0] <= day <= days[1]))
+    groups = by_period([part for _, part in parts])
     done = []
-    for segment, own in owns.items():
+    for segment in owns:
         told = replace(found[segment], limits=tuple(limits[segment]))
         if not told.why:
             told = _told(told, merged, smallest, level)
-        periods = estimate_by_period((part for _, part in own), segment=segment)
-        done.append(replace(told, periods=periods))
+        done.append(replace(told, periods=estimate_by_period(groups, segment=segment)))
     options = {"since": since, "reference": reference, "window": window, "level": level}
     return Drift(tuple(done), false_alarms, smallest, columns, options, remarks)
 
@@ -157,7 +159,9 @@ def _by_day(counts: Given | Iterable[Given] | Mapping[str, Counts], since: str |
     dated: dict[str, list[Counts]] = {}
     for part in known:
         if part.days and (since is None or min(part.days) >= since):
-            dated.setdefault(max(part.days), []).append(part)
+            # What only checks look at is most of the rows.
+            slim = replace(part, splits=Splits.empty()) if len(part.splits) else part
+            dated.setdefault(max(part.days), []).append(slim)
     if len(dated) < 2:
         days = {day for part in known for day in part.days}
         after = f" from {since} on" if since else ""
@@ -255,11 +259,13 @@ def _told(
     assert one.newest is not None
     days = one.days
     place = days.index(one.newest[0]) if beyond else len(days) - min(NEWEST, len(days) - 1)
-    before, newest = (days[0], days[place - 1]), (days[place], days[-1])
+    first = days[max(place - COMPARED, 0)]
+    before, newest = (first, days[place - 1]), (days[place], days[-1])
     one = replace(one, reference=before, newest=newest)
     try:
         fitted = fit(_only(merged(*before), one.segment), Options())
-        every, new = (_only(merged(first, days[-1]), one.segment) for first in (days[0], newest[0]))
+        new = _only(merged(*newest), one.segment)
+        every = merge([_only(merged(*before), one.segment), new])
         test = part_test(every, new, fitted, blocks=True, centred=True)
     except UNFIT:
         return replace(one, alarm=beyond)
