@@ -67,7 +67,7 @@ def evidence_of(
     """
     many, size = scores.score.shape
     score, information = np.cumsum(scores.score, axis=0), np.cumsum(scores.information, axis=0)
-    inverse = np.linalg.inv(information + np.eye(size))
+    inverse = np.asarray(np.linalg.inv(information + np.eye(size)), np.float64)
     towards = np.einsum("tkl,tl->tk", inverse, score)
     spread = _spread(scores, shapes, information)
     # Each day alone against those before it.
@@ -148,7 +148,7 @@ def _between_days(u: Floats, v: Floats, phi: Floats) -> Floats:
     squares = np.where(values > 1e-9, w**2 / np.maximum(values, 1e-9), 0.0)
     more = PRIOR + np.cumsum((share * squares).sum(axis=1))
     usual = PRIOR + np.cumsum(share.sum(axis=1))
-    return np.maximum(1.0, np.concatenate([[1.0], (more / usual)[:-1]]))
+    return np.asarray(np.maximum(1.0, np.concatenate([[1.0], (more / usual)[:-1]])))
 
 
 def _along(u: Floats, v: Floats, phi: Floats) -> tuple[Floats, Floats]:
