@@ -14,6 +14,7 @@ from rankdrift.core.errors import BadCounts, BadOption
 from rankdrift.monitoring.drift_evidence import SIZES, evidence_of
 from rankdrift.monitoring.drift_scores import Scores, Shapes
 from rankdrift.pipeline import make_report
+from rankdrift.report.page.drift_svg import drift_picture
 from rankdrift.simulate.true_curves import dips, steady
 
 CHANGED = 14  # the first day, from 0, of the other page
@@ -177,6 +178,10 @@ def test_segments_share_what_is_allowed_and_new_ones_wait():
         by_name["mobile"].days[0] >= "2024-05-05" and by_name["mobile"].evidence[:3] == (None,) * 3
     )
     assert all(np.isfinite(e) for one in found.segments for e in one.evidence if e is not None)
+    named, numbered = (drift_picture(found, queries) for queries in (True, False))
+    assert [name for name, *_ in named["segments"]] == [one.name for one in found.segments]
+    assert [name for name, *_ in numbered["segments"]] == ["segment 1", "segment 2"]
+    assert len(named["lines"]) == 2 and all(line["truth"] for line in named["lines"])
     late = rankdrift.drift(parts, reference=7)
     told = {one.name: one.why for one in late.segments}
     assert told["web"] == "" and "add " in told["mobile"] and "--reference" in told["mobile"]

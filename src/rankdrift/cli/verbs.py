@@ -89,7 +89,7 @@ def rankdrift() -> None:
          +--harvest------------------------> counts --estimate--> propensities
          |                                   ^  |  \\--diagnose--> can I trust it?
          |                                   |  +--merge--> counts of all days
-         |                                   |  +--drift--> have they changed of late?
+         |                                   |  +--drift--> changed of late?
          +--sql--> warehouse --import-counts-+
          |
          +--compare--> what do other methods say?
