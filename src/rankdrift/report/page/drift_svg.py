@@ -11,8 +11,8 @@ from rankdrift.report.page.curve_svg import curve_picture
 from rankdrift.report.page.series import Series
 from rankdrift.report.page.small_pictures import MOST_DATES
 
-FRAME = Frame(640, 200, 54, 16, 574, 162)
-LEAST, MOST = 0.1, 1e9
+FRAME = Frame(640, 200, 66, 16, 574, 162)  # with room for a million
+LEAST, MOST = 0.1, 1e6
 """Evidence is drawn from here to there: beyond, it says nothing more."""
 MOST_CHANGES = 6  # blocks told of a segment
 
@@ -42,7 +42,7 @@ def drift_picture(drift: Drift, queries: bool) -> dict[str, Any]:
     picture = curve_picture(lines, False, True, FRAME, (x, y)) if lines else {}
     step = -(-len(days) // MOST_DATES)
     dates = [(day, round(x(i), 1)) for i, day in enumerate(days, start=1)]
-    ticks = [(f"{10.0**k:,g}", round(y(10.0**k), 1)) for k in range(10) if 10.0**k <= y.last]
+    ticks = [(f"{10**k:,}", round(y(10.0**k), 1)) for k in range(10) if 10.0**k <= y.last]
     raised = [names[one.segment] for one in drift.segments if one.alarm]
     return {
         **picture,
