@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from rankdrift.core.artefacts import DRIFT_FILE
 from rankdrift.core.digests import sealed
 from rankdrift.core.errors import NotConverged, NotIdentified, NoUsablePairs
 from rankdrift.core.files import write_text
@@ -36,7 +37,6 @@ from rankdrift.report.results import Findings, gather
 COUNTS = "counts.parquet"
 CURVE = "propensities.json"
 DIAGNOSIS = "diagnosis.json"
-DRIFT = "drift.json"
 JUDGMENTS = "judgments.parquet"
 PAGE = "report.html"
 # Ranks whose propensities go into the record and the metrics, as far as there are estimates.
@@ -207,7 +207,7 @@ def look_for_drift(night: Night) -> Done:
         takes = night.job.drift.get("reference", REFERENCE) + 1
         return Done(f"{days} of counts{after}; it takes {takes}", state=State.SKIPPED)
     text = json.dumps(sealed(json.loads(json.dumps(found.to_dict(), allow_nan=False))), indent=2)
-    write_text(night.folder / DRIFT, text + "\n")
+    write_text(night.folder / DRIFT_FILE, text + "\n")
     told = [one for one in found.segments if one.alarm]
     reason = " ".join(one.words for one in told)
     began = min((one.newest[0] for one in told if one.newest), default="")
@@ -215,7 +215,7 @@ def look_for_drift(night: Night) -> Done:
         reason += f' If you know why, say so under [drift]: since = "{began}".'
     outcome = Outcome.DRIFT if found.alarm else Outcome.GOOD
     numbers = {"alarm": found.alarm, "segments": {one.name: one.alarm for one in found.segments}}
-    return Done(found.words, (DRIFT,), numbers, outcome, reason)
+    return Done(found.words, (DRIFT_FILE,), numbers, outcome, reason)
 
 
 def _drift_of(night: Night) -> Drift | None:
