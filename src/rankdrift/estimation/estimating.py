@@ -81,7 +81,7 @@ def estimate(
         with that column. Without it docs are taken to have moved whatever they were worth.
         "trust" is for users who click what stands at the top because it stands there: the result
         has a second curve, `trust`; the counts must have been harvested with `trust=True`. It is
-        several times as noisy: see `diagnose` first.
+        far noisier than the plain curve: see `diagnose` first.
 
     Returns
     -------
