@@ -43,6 +43,7 @@ RUN = {
     "experiment analyse": ["during/*.parquet", "--experiment", "swap.json"],
     "experiment wins": ["teams.parquet"],
     "judge --by day": [*JUDGED, "-o", "appearances"],
+    "drift": ["days", "--reference", "2"],
     "report": ["counts.parquet", "-o", "report.html"],
     "run": [*LOG, "-o", "runs"],
     "export-training": [*LOG, "-o", "training.tsv"],

@@ -25,6 +25,7 @@ VERBS = {
     "evaluate": ("evaluate", "Judge rankers fairly: among results shown at the same rank."),
     "judge": ("judge", "Tell how relevant each doc is to each query."),
     "experiment": ("experiment", "When the log cannot tell: plan an experiment, run it, read it."),
+    "drift": ("drift", "Test every day whether propensities have changed."),
     "report": ("report", "Tell all that was found on one page."),
     "run": ("nightly", "Every night: bring all of it up to date with a log that grows."),
     "export-training": ("train", "Write the training data for other tools."),
@@ -89,6 +90,7 @@ def rankdrift() -> None:
          +--harvest------------------------> counts --estimate--> propensities
          |                                   ^  |  \\--diagnose--> can I trust it?
          |                                   |  +--merge--> counts of all days
+         |                                   |  +--drift--> changed of late?
          +--sql--> warehouse --import-counts-+
          |
          +--compare--> what do other methods say?

@@ -31,6 +31,7 @@ from rankdrift.report.page.comparison_tables import (
 )
 from rankdrift.report.page.curve_svg import curve_picture
 from rankdrift.report.page.difference_svg import common_reach, difference_picture
+from rankdrift.report.page.drift_svg import drift_picture
 from rankdrift.report.page.frame import render
 from rankdrift.report.page.headline import TYPICAL, headline, typical_rank, worth
 from rankdrift.report.page.rates_svg import rate_pictures
@@ -103,6 +104,7 @@ def render_report(found: Findings, *, title: str | None = None, queries: bool = 
         unseen_title=UNSEEN,
         rates=rate_pictures(main, counts, rank, queries) if main and counts else [],
         over_time=period_picture(found.periods, main, found.steadiness) if main else None,
+        drift=drift_picture(found.drift, queries) if found.drift else None,
         weights=weight_picture(series) if series else None,
         checks=_checks(diagnosis) if diagnosis else None,
         undiagnosed=found.undiagnosed,
