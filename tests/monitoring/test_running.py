@@ -27,7 +27,7 @@ def test_a_run_makes_what_the_verbs_make_one_by_one(night, log, capsys):
     ran = night("--judge")
     assert ran.code == 0 and ran.record["outcome"] == "good" and ran.latest == ran.record["id"]
     assert [step["name"] for step in ran.record["steps"]] == [
-        "harvest", "appearances", "counts", "estimate", "diagnose", "judge", "report",
+        "harvest", "appearances", "counts", "estimate", "diagnose", "judge", "drift", "report",
     ]  # fmt: skip
     folder = ran.root / "latest"
     assert not [path.name for path in folder.iterdir() if path.name.startswith(".")]
