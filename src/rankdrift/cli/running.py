@@ -12,7 +12,7 @@ from rankdrift.cli import stopping
 from rankdrift.cli.exits import Exit
 from rankdrift.cli.screen import join, talk, write, write_what_it_can
 from rankdrift.cli.verbs import rankdrift
-from rankdrift.core.errors import RankdriftError
+from rankdrift.core.errors import NotIdentified, NoUsablePairs, RankdriftError
 from rankdrift.core.words import printable
 
 
@@ -59,6 +59,9 @@ def _ended_by(error: Exception, words: list[str]) -> int:
     """Say what is wrong; the exit code that goes with it."""
     if isinstance(error, click.ClickException):
         return _refuse(error, words)
+    if isinstance(error, NoUsablePairs | NotIdentified):
+        _fail(str(error), words)
+        return Exit.UNFIT
     if isinstance(error, RankdriftError | OSError):
         return _fail(str(error), words)
     short = _shortage(error)
