@@ -8,13 +8,14 @@ of queries where the log is large, and a curve estimated from it.
 import datetime
 import math
 import shlex
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from rankdrift.core.errors import RankdriftError
+from rankdrift.core.errors import RankdriftError, Remark
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.estimating import estimate
 from rankdrift.harvesting.counting import count
@@ -290,7 +291,9 @@ def _filled(way: Way, counts: Counts, share: int) -> Way:
 def _refused(counts: Counts) -> str:
     """Why there is no curve, beside whatever rank; empty if there is one."""
     try:
-        estimate(counts)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Remark)  # as `estimate` itself will tell
+            estimate(counts)
     except RankdriftError as error:
         return str(error)
     return ""
