@@ -7,7 +7,6 @@ of queries where the log is large, and a curve estimated from it.
 
 import datetime
 import math
-import shlex
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from rankdrift.core.errors import RankdriftError, Remark
+from rankdrift.core.words import typed_word
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.estimating import estimate
 from rankdrift.harvesting.counting import count
@@ -307,7 +307,7 @@ def flags(options: Mapping[str, Any]) -> str:
         if value is not None
     }
     return " ".join(
-        f"--{name} {shlex.quote(str(value)) if value else EMPTY}" for name, value in values.items()
+        f"--{name} {typed_word(str(value)) if value else EMPTY}" for name, value in values.items()
     )
 
 
