@@ -19,7 +19,7 @@ from rankdrift.diagnosis.ways import FEW, THIN, TOO_FEW, Way, Ways, as_asked, fl
 from rankdrift.harvesting.counting import count
 from rankdrift.harvesting.plan import Sizes
 from rankdrift.harvesting.taking import take_log
-from rankdrift.log.columns import EXTRAS, ColumnKind
+from rankdrift.log.columns import EXTRAS, TEXT_KINDS, ColumnKind
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.log.probing import probe
@@ -226,6 +226,18 @@ def _asides(log: Log, counts: Counts, empty: list[str]) -> Iterator[str]:
     """What else is worth knowing of this log."""
     for role in empty:
         yield f"The column {getattr(log.roles, role)!r} ({role}) is empty in every row."
+    score = log.roles.score
+    if score and "score" not in empty and log.engine.columns[score].kind in TEXT_KINDS:
+        planner = log.planner()
+        number = values.number(*planner.column(score), planner.dialect)
+        [(read, sample)] = log.engine.query(
+            f"SELECT count({number}), max({planner.column(score)[0]}) FROM {planner.source}"
+        )
+        if not read:
+            yield (
+                f"The column {score!r} (score) holds no number that can be read, but for example "
+                f"{str(sample)[:20]!r}. Write numbers with a point, as 3.50."
+            )
     strays = counts.funnel.dropped["stray_click"].clicks
     if log.format and strays:
         yield (
