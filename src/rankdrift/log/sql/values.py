@@ -225,7 +225,7 @@ def _time_text(sql: str, kind: ColumnKind, rules: Rules, d: Dialect) -> str:
 
 def _year_first(text: str, dates: str, d: Dialect) -> str:
     """Of text with the year last, such as 31.12.2024 13:05, the date turned round."""
-    first, separator = dates[:2]
+    first, separator = dates[0], dates[1]
     parts = [f"split_part({text}, '{separator}', {i})" for i in (1, 2, 3)]
     day, month = (f"lpad({part}, 2, '0')" for part in (parts[:2] if first == "d" else parts[1::-1]))
     year, rest = f"substr({parts[2]}, 1, 4)", f"substr({parts[2]}, 5)"
