@@ -166,13 +166,15 @@ def _add_up(paths: Sequence[str | os.PathLike[str]]) -> Counts:
         parts, segments = read_parts(con, relation, metas)
     for part, meta in zip(parts, metas, strict=True):
         _refuse_change(meta, *_alone(part, segments), part.funnel)
-    together = {name: stack([part.tables[name] for part in parts]) for name in parts[0].tables}
+    summed: dict[str, Any] = {
+        name: stack([part.tables[name] for part in parts]).collapse() for name in parts[0].tables
+    }
     sources = [source for meta in metas for source in meta["sources"]]
     if len({*sources}) < len(sources):
         raise BadCounts("an input is there twice.")
     kept = {name: first[name] for name in _SAME}
     return Counts(
-        **{name: table.collapse() for name, table in together.items()},
+        **summed,
         **{**kept, "segment_columns": tuple(kept["segment_columns"])},
         segments=segments,
         funnel=reduce(add, (part.funnel for part in parts)),
