@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -196,7 +195,10 @@ def _alone(
     if there.all():
         return part.tables, tuple(segments)
     place = np.cumsum(there, dtype=np.int32) - np.int32(1)
-    tables = {name: replace(t, segment=place[t.segment]) for name, t in part.tables.items()}
+    tables = {
+        name: type(table)(place[table.columns()[0]], *table.columns()[1:])
+        for name, table in part.tables.items()
+    }
     return tables, tuple(each for each, known in zip(segments, there, strict=True) if known)
 
 
