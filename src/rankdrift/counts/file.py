@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -195,10 +196,8 @@ def _alone(
     if there.all():
         return part.tables, tuple(segments)
     place = np.cumsum(there, dtype=np.int32) - np.int32(1)
-    tables = {
-        name: type(table)(place[table.columns()[0]], *table.columns()[1:])
-        for name, table in part.tables.items()
-    }
+    given: Mapping[str, Any] = part.tables  # each has a column segment
+    tables = {name: replace(t, segment=place[t.segment]) for name, t in given.items()}
     return tables, tuple(each for each, known in zip(segments, there, strict=True) if known)
 
 
