@@ -1,20 +1,46 @@
-"""EM of the position-based model: relevance from features, or one for each pair."""
+"""Relevance learnt along with the propensities: EM with features or with one for each pair, and
+dual learning."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from rankdrift.methods.method import METHODS, Estimate, Inputs, Kind, Method, Option
+
+if TYPE_CHECKING:
+    from rankdrift.propensities.propensities import Propensities
+    from rankdrift.ranking.matrix import Matrix
 
 FAMILY = "EM"
 
 
-def _with_features(method: Method, inputs: Inputs) -> Estimate:
-    from rankdrift.methods.em_features import bucket_weights, regression_em
+def _matrix(inputs: Inputs) -> Matrix:
     from rankdrift.ranking.matrix_reading import read_matrix
 
     assert inputs.features is not None
-    matrix = read_matrix(inputs.log, features=inputs.features, say=inputs.say)
-    curve = regression_em(
-        matrix,
+    return read_matrix(inputs.log, features=inputs.features, say=inputs.say)
+
+
+def _with_features(method: Method, inputs: Inputs) -> Estimate:
+    from rankdrift.methods.em_features import regression_em
+
+    return _by_features(method, inputs, regression_em)
+
+
+def _dual(method: Method, inputs: Inputs) -> Estimate:
+    from rankdrift.methods.dual_learning import dual_learning
+
+    return _by_features(method, inputs, dual_learning)
+
+
+def _by_features(
+    method: Method, inputs: Inputs, estimator: Callable[..., Propensities]
+) -> Estimate:
+    from rankdrift.methods.em_features import bucket_weights
+
+    curve = estimator(
+        inputs.once(_matrix),
         reference=inputs.reference,
         bootstrap=inputs.bootstrap,
         seed=inputs.seed,
@@ -62,5 +88,18 @@ METHODS.register(
         needs="pairs shown dozens of times",
         fails="pairs are shown a few times",
         run=_of_pairs,
+    )
+)
+METHODS.register(
+    Method(
+        "dual",
+        "dual learning, a ranker and propensities from each other",
+        "dual learning",
+        Kind.FEATURES,
+        assumes="features tell all that relevance and rank have in common, and not the rank itself",
+        needs="features",
+        fails="the ranker knows more than the features, or these tell the rank",
+        run=_dual,
+        option=Option("features", "Name columns or patterns, such as --features 'f_*'."),
     )
 )
