@@ -195,6 +195,7 @@ def train(
             "gains": dict(ranker.gains),
             "training": dict(ranker.training),
             "propensities": ranker.propensities,
+            "learnt": None if ranker.learnt is None else output + LEARNT,
             "history": list(ranker.history),
             "choice": dict(ranker.choice),
             "options": dict(ranker.options),
