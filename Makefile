@@ -3,6 +3,9 @@ BIN := .venv/bin
 # Brings what a target needs into .venv, and has nothing to do when it is there.
 PREPARE := @$(PYTHON) tools/prepare.py
 
+# Whoever asks Python to keep nothing it compiles would compile all this anew hundreds of times.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help demo test quick torture mutants bench accuracy docs picture lint format clean
 
 help:

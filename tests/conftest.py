@@ -1,6 +1,12 @@
-"""In which order tests are run."""
+"""In which order tests are run, and with how many threads."""
+
+import os
 
 import pytest
+
+# Libraries of numbers, which are not loaded yet, start as many threads as there are cores. Workers
+# share these: threads of theirs would wait for each other, in loops that take all the time.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.hookimpl(trylast=True)
