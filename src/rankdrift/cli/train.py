@@ -23,9 +23,10 @@ def gain_options(command: Command, dual: bool = False) -> Command:
         (
             click.option(
                 "--propensities",
-                metavar="FILE|dual" if dual else "FILE",
-                help="What `rankdrift estimate` wrote: .csv, .json or .parquet"
-                + (", or dual: learnt along with the ranker." if dual else "."),
+                metavar="FILE",
+                help="What `rankdrift estimate` wrote, or dual: learnt too."
+                if dual
+                else "What `rankdrift estimate` wrote: .csv, .json or .parquet.",
             ),
             click.option("--clip", type=float, metavar="W", help="The largest weight of a click."),
             click.option(
