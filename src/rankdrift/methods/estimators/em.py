@@ -1,5 +1,4 @@
-"""Relevance learnt along with the propensities: EM with features or with one for each pair, and
-dual learning."""
+"""EM of the position-based model: relevance from features, or one for each pair."""
 
 from __future__ import annotations
 
@@ -25,18 +24,11 @@ def _matrix(inputs: Inputs) -> Matrix:
 def _with_features(method: Method, inputs: Inputs) -> Estimate:
     from rankdrift.methods.em_features import regression_em
 
-    return _by_features(method, inputs, regression_em)
+    return by_features(method, inputs, regression_em)
 
 
-def _dual(method: Method, inputs: Inputs) -> Estimate:
-    from rankdrift.methods.dual_learning import dual_learning
-
-    return _by_features(method, inputs, dual_learning)
-
-
-def _by_features(
-    method: Method, inputs: Inputs, estimator: Callable[..., Propensities]
-) -> Estimate:
+def by_features(method: Method, inputs: Inputs, estimator: Callable[..., Propensities]) -> Estimate:
+    """By an estimator that learns from features, with refits for its intervals."""
     from rankdrift.methods.em_features import bucket_weights
 
     curve = estimator(
@@ -88,18 +80,5 @@ METHODS.register(
         needs="pairs shown dozens of times",
         fails="pairs are shown a few times",
         run=_of_pairs,
-    )
-)
-METHODS.register(
-    Method(
-        "dual",
-        "dual learning, a ranker and propensities from each other",
-        "dual learning",
-        Kind.FEATURES,
-        assumes="features tell all that relevance and rank have in common, and not the rank itself",
-        needs="features",
-        fails="the ranker knows more than the features, or these tell the rank",
-        run=_dual,
-        option=Option("features", "Name columns or patterns, such as --features 'f_*'."),
     )
 )
