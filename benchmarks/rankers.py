@@ -34,6 +34,7 @@ from rankdrift.judging.shrinkage import Evidence, fit_prior, posterior
 from rankdrift.log.log import Log, read_log
 from rankdrift.methods.em_features import regression_em
 from rankdrift.propensities.propensities import Propensities
+from rankdrift.ranking.choosing import SMALL, Capacity
 from rankdrift.ranking.gains import Weighting, keys_of_rows
 from rankdrift.ranking.matrix import Matrix, key_of
 from rankdrift.ranking.matrix_reading import read_matrix
@@ -135,12 +136,17 @@ def half_width(differences: np.ndarray) -> float:
 
 
 def scores(
-    case: Case, seed: int, threads: int | None, only: tuple[str, ...] = ()
+    case: Case,
+    seed: int,
+    threads: int | None,
+    only: tuple[str, ...] = (),
+    capacity: Capacity | None = None,
 ) -> tuple[dict[str, float], dict[str, Any]]:
-    """NDCG of each model on a case, or of ours and those named only; and what ours chose."""
+    """NDCG of each model on a case, or of ours and those named only; and what ours chose, unless
+    it is given."""
     rows, common = case.rows.only_clicked(), {"seed": seed, "threads": threads}
     weighed: dict[str, Any] = {"propensities": case.curve, "beyond": "clip", **common}
-    ours = train(rows, **weighed)
+    ours = train(rows, **weighed, **(vars(capacity) if capacity else {}))
     same = {name: ours.options[name] for name in ("leaves", "min_rows")}
     own: dict[str, Any] = {**same, "fixed": True}
     norm = {"norm": ours.options["norm"]}
@@ -310,6 +316,7 @@ def main() -> None:
     parser.add_argument("seed", type=int, nargs="?")
     parser.add_argument("--models", default=";".join(RIVALS), help="with ; between")
     parser.add_argument("-o", "--output")
+    parser.add_argument("--small", action="store_true", help="choose nothing: small trees, clip 3")
     given = parser.parse_args()
     if given.case == "show":
         lines = [json.loads(line) for line in Path(given.size).read_text().splitlines()]
@@ -319,7 +326,8 @@ def main() -> None:
             show(name, {model: [run[model] for run in runs] for model in both})
         return
     case = CASES[given.case](given.size, given.seed)
-    values, chosen = scores(case, given.seed, 1, tuple(given.models.split(";")))
+    capacity = SMALL if given.small else None
+    values, chosen = scores(case, given.seed, 1, tuple(given.models.split(";")), capacity)
     name = f"{given.case} {given.size}"
     line = json.dumps({"case": name, "seed": given.seed, "NDCG": values, "chosen": chosen})
     print(line)

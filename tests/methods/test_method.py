@@ -60,7 +60,7 @@ def test_a_new_method_is_on_the_command_line(world, dummy, tmp_path, capsys):
     common = ["compare", str(path), "--day", "", "--search", "search", "--quiet"]
     assert run([*common, "--methods", "guess"]) == 0
     assert "guess: a guess" in capsys.readouterr().out
-    assert "ctr;experiment,swaps,combined;guess." in help_without_blanks()
+    assert "ctr;experiment,swaps,combined;dual;guess." in help_without_blanks()
     assert run([*common, "--methods", "gess"]) == 2
     assert "No method 'gess'. Did you mean 'guess'?" in capsys.readouterr().err
 
