@@ -106,6 +106,16 @@ def test_em_goes_with_the_others():
         assert "features" in d.meaning
 
 
+def test_dual_learning_goes_with_the_others():
+    small = made(33, queries=80, searches=10, drift=3.0)
+    both = compare(small.log(), methods=["ctr", "dual"], features="f_*", bootstrap=5)
+    assert both.curves["dual"].errors == "bootstrap"
+    assert distance(both, "ctr", "dual").low is not None
+    told = made(33, queries=80, searches=10, drift=0.0)
+    found = compare(told.log(), methods=["ctr", "dual"], features="f_*", bootstrap=0)
+    assert "Features tell" in found.left_out["dual"]
+
+
 def test_without_refits_nobody_can_say_whether_em_agrees():
     """That is no matter of clicks, and more days would not help."""
     small = made(33, queries=80, searches=10)

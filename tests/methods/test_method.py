@@ -69,9 +69,9 @@ def test_a_new_method_is_named_where_a_name_is_wrong(world, dummy):
     with pytest.raises(BadOption) as raised:
         compare(world.log(), methods="nothing")
     assert str(raised.value).endswith(
-        "swaps, combined, guess, and curves such as 'loglog(1,2,5,10)'."
+        "swaps, combined, dual, guess, and curves such as 'loglog(1,2,5,10)'."
     )
-    with pytest.raises(BadOption, match=r"swaps, combined, guess\.$"):
+    with pytest.raises(BadOption, match=r"swaps, combined, dual, guess\.$"):
         compare(world.log(), methods=[])
 
 

@@ -35,6 +35,7 @@ LARGEST = 100.0
 LEAST = 1e-6
 # Steps from equal propensities to the click rates, where lists are of different length.
 FIRST_STEPS = 3
+FEW_ROWS = 50_000
 NEVER_CLICKED = "shown but never clicked: its propensity is small, but nobody knows how small"
 
 
@@ -166,7 +167,7 @@ def learn(
         "num_leaves": settings.leaves,
         "min_data_in_leaf": settings.min_rows,
         "seed": settings.seed,
-        "num_threads": settings.threads or 0,
+        "num_threads": _threads(matrix, settings),
         "deterministic": True,
         "force_row_wise": True,
         "verbosity": -1,
@@ -205,6 +206,11 @@ def learn(
     p = loss.renew(p / p[first], loss.inverse_relevance(score))
     with np.errstate(divide="ignore"):
         return booster, np.log(p / p[first])
+
+
+def _threads(matrix: Matrix, settings: Settings) -> int:
+    """Of few rows threads would wait for each other longer than they work."""
+    return settings.threads or (1 if len(matrix) < FEW_ROWS else 0)
 
 
 def usual_reference(matrix: Matrix) -> int:
@@ -324,7 +330,7 @@ def features_tell_ranks(matrix: Matrix, settings: Settings) -> float:
         "num_leaves": ASKED.leaves,
         "min_data_in_leaf": ASKED.min_rows,
         "seed": settings.seed,
-        "num_threads": settings.threads or 0,
+        "num_threads": _threads(rows, settings),
         "deterministic": True,
         "force_row_wise": True,
         "verbosity": -1,
