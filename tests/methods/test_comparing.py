@@ -107,11 +107,11 @@ def test_em_goes_with_the_others():
 
 
 def test_dual_learning_goes_with_the_others():
-    small = made(33, queries=80, searches=10, drift=3.0)
+    small = made(33, queries=40, searches=10, drift=3.0)
     both = compare(small.log(), methods=["ctr", "dual"], features="f_*", bootstrap=5)
     assert both.curves["dual"].errors == "bootstrap"
     assert distance(both, "ctr", "dual").low is not None
-    told = made(33, queries=80, searches=10, drift=0.0)
+    told = made(33, queries=40, searches=5, drift=0.0)
     found = compare(told.log(), methods=["ctr", "dual"], features="f_*", bootstrap=0)
     assert "Features tell" in found.left_out["dual"]
 
