@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankdrift.methods.estimators.em import by_features
+from rankdrift.methods.estimators.features import by_features
 from rankdrift.methods.method import METHODS, Estimate, Inputs, Kind, Method, Option
 
 

@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
+from rankdrift.methods.estimators.features import by_features
 from rankdrift.methods.method import METHODS, Estimate, Inputs, Kind, Method, Option
 
-if TYPE_CHECKING:
-    from rankdrift.propensities.propensities import Propensities
-    from rankdrift.ranking.matrix import Matrix
-
 FAMILY = "EM"
-
-
-def _matrix(inputs: Inputs) -> Matrix:
-    from rankdrift.ranking.matrix_reading import read_matrix
-
-    assert inputs.features is not None
-    return read_matrix(inputs.log, features=inputs.features, say=inputs.say)
 
 
 def _with_features(method: Method, inputs: Inputs) -> Estimate:
     from rankdrift.methods.em_features import regression_em
 
     return by_features(method, inputs, regression_em)
-
-
-def by_features(method: Method, inputs: Inputs, estimator: Callable[..., Propensities]) -> Estimate:
-    """By an estimator that learns from features, with refits for its intervals."""
-    from rankdrift.methods.em_features import bucket_weights
-
-    curve = estimator(
-        inputs.once(_matrix),
-        reference=inputs.reference,
-        bootstrap=inputs.bootstrap,
-        seed=inputs.seed,
-        say=inputs.say,
-    )
-    if not inputs.bootstrap:
-        return method.made(curve)
-    weights = bucket_weights(inputs.bootstrap, inputs.counts.buckets, inputs.seed)
-    return method.made(curve, drawn=curve.deviations, weights=weights)
 
 
 def _of_pairs(method: Method, inputs: Inputs) -> Estimate:
