@@ -26,7 +26,7 @@ from benchmarks.measure import run as run_alone
 from benchmarks.measure import show
 from rankdrift import Matrix, estimate, harvest, read_log, read_matrix
 from rankdrift.methods.click_rates import ctr
-from rankdrift.methods.dual_learning import dual_learning
+from rankdrift.methods.dual import dual_learning
 from rankdrift.methods.em_features import Options, regression_em
 from rankdrift.methods.em_pairs import em
 from rankdrift.methods.experiments import experiment

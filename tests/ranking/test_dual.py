@@ -8,7 +8,7 @@ from support.method_world import made
 
 from rankdrift.core.errors import BadLog, BadOption, NotIdentified
 from rankdrift.methods.click_rates import ctr
-from rankdrift.methods.dual_learning import dual_learning
+from rankdrift.methods.dual import dual_learning
 from rankdrift.methods.tallies import tally
 from rankdrift.ranking.backends import Settings
 from rankdrift.ranking.dual import (

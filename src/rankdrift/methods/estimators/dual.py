@@ -7,7 +7,7 @@ from rankdrift.methods.method import METHODS, Estimate, Inputs, Kind, Method, Op
 
 
 def _dual(method: Method, inputs: Inputs) -> Estimate:
-    from rankdrift.methods.dual_learning import dual_learning
+    from rankdrift.methods.dual import dual_learning
 
     return by_features(method, inputs, dual_learning)
 
