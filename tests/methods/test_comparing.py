@@ -133,6 +133,7 @@ def test_without_refits_nobody_can_say_whether_em_agrees():
         ("em-pairs", "pivot-one", "one witness heard twice"),
         ("direct", "em", "agreement speaks for both"),
         ("em-pairs", "em", "agreement speaks for both"),
+        ("em", "dual", "one witness heard twice"),
         ("experiment", "adjacent-chain", "agreement speaks for both"),
         ("auto", "combined", "combined rests on the clicks of auto and on others"),
         ("experiment", "combined", "combined rests on the clicks of experiment and on others"),
