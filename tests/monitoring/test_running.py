@@ -27,7 +27,7 @@ def test_a_run_makes_what_the_verbs_make_one_by_one(night, log, capsys):
     ran = night("--judge")
     assert ran.code == 0 and ran.record["outcome"] == "good" and ran.latest == ran.record["id"]
     assert [step["name"] for step in ran.record["steps"]] == [
-        "harvest", "appearances", "counts", "estimate", "diagnose", "judge", "report",
+        "harvest", "appearances", "counts", "estimate", "diagnose", "judge", "drift", "report",
     ]  # fmt: skip
     folder = ran.root / "latest"
     assert not [path.name for path in folder.iterdir() if path.name.startswith(".")]
@@ -180,7 +180,8 @@ def test_what_a_stopped_run_had_done_is_not_done_again(night, one_day, monkeypat
     monkeypatch.setattr("rankdrift.monitoring.running.STEPS", {**every, "report": stopped})
     first = night()
     record = first.record
-    assert first.code == 130 and record["outcome"] == "stopped" and first.latest is None
+    assert first.code == 130 and (record["outcome"], record["reason"]) == ("stopped", "Ctrl-C")
+    assert first.latest is None
     assert first.results == [] and "Days that are done stay" in first.err
     monkeypatch.setattr("rankdrift.monitoring.running.STEPS", every)
     second = night()

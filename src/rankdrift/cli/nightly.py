@@ -102,10 +102,10 @@ def run(
 ) -> int:
     """Bring everything up to date with a log that grows; for a scheduler to start.
 
-    Counts new and changed days, estimates, diagnoses, judges if asked to, and makes the page, with
-    what rankdrift.toml says of each verb. `latest` in -o leads to the results, last-run.json tells
-    how it went. If nothing is new nothing is made; after a kill the next run goes on; of two at
-    once one waits. Exits with 1 if the data will not do or the curve drifts.
+    Counts new and changed days, estimates, diagnoses, judges if asked to, looks for drift, and
+    makes the page, with what rankdrift.toml says of each verb. `latest` in -o leads to the results,
+    last-run.json tells how it went. If nothing is new nothing is made; after a kill the next run
+    goes on; of two at once one waits. Exits with 1 if the data will not do or the curve drifts.
 
     \b
         rankdrift run
@@ -172,7 +172,7 @@ def _job(own: Mapping[str, Any]) -> Job:
         raise BadOption(f"--wait takes seconds from 0, not {own['wait']:g}.")
     harvest, estimate = _said_of("harvest", "-o", "-").params, _said_of("estimate").params
     diagnose, report = _said_of("diagnose"), _said_of("report", "-o", "-").params
-    judge = _said_of("judge").params
+    judge, drift = _said_of("judge").params, _said_of("drift").params
     by, features = estimate["by"], judge["features"]
     names = ("by_query", "min_exposure", "last", "half_life", "pool", "level", "seed")
     judging = {name: judge[name] for name in names}
@@ -192,6 +192,7 @@ def _job(own: Mapping[str, Any]) -> Job:
             for name in alike
         },
         judge=judging if own["judge"] else None,
+        drift={name: drift[name] for name in _DRIFT},
         report={name: report[name] for name in ("title", "queries")},
     )
 
@@ -199,6 +200,9 @@ def _job(own: Mapping[str, Any]) -> Job:
 _ESTIMATE = (
     "curve", "clicks", "reference", "errors", "samples", "seed", "extrapolate_to", "adjust",
 )  # fmt: skip
+
+
+_DRIFT = ("since", "reference", "window", "false_alarms", "smallest", "level")
 
 
 def _said_of(verb: str, *more: str) -> click.Context:

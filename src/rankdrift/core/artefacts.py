@@ -14,8 +14,8 @@ PARQUET_KEYS = (COUNTS_KEY, PROPENSITIES_KEY, JUDGMENTS_KEY)
 PROPENSITIES_KIND = "rankdrift propensities"
 EXPERIMENT_KIND = "rankdrift experiment"
 RUN_KIND = "rankdrift run"
-RUN_RECORD = "run.json"
-"""What a run writes about itself, beside its results."""
+RUN_RECORD, DRIFT_FILE = "run.json", "drift.json"
+"""What a run writes about itself, and about how days differ, beside its results."""
 PROPENSITIES_COLUMNS = tuple(
     "segment rank propensity low high std_error pairs clicks supported".split()
 )

@@ -7,7 +7,7 @@ import datetime
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ Each = Callable[[Day, Path, bool], None]
 
 @dataclass(frozen=True)
 class DayFiles:
-    """Files of days: what a run uses of them, and what tells them from all others."""
+    """Files of days: what a run uses of them, and what tells them from all others. `known` are all
+    that could be used, in the order of time."""
 
     paths: tuple[Path, ...]
     digest: str
@@ -38,6 +39,7 @@ class DayFiles:
     kept: int
     left_out: int
     days: tuple[DayRecord, ...] = ()
+    known: tuple[Path, ...] = ()
 
 
 def count_days(
@@ -91,8 +93,9 @@ def count_days(
                 rows, pairs, clicks, content_digest(metas[path]),
             )
         )  # fmt: skip
-    content = [[day.file, day.digest] for day in days if day.used]
-    return _files(used, content, states.values(), tuple(days))
+    content = [[day.file, day.digest, day.used] for day in days if day.state != "left out"]
+    files = _files(used, content, states.values(), tuple(days))
+    return replace(files, known=tuple(path for path in usable if _day(path)))
 
 
 def count_appearances(

@@ -1,6 +1,6 @@
 """The night job: from a log that grows to propensities that are up to date.
 
-    days --counts--> estimate --> diagnose --> judge --> report     one folder of results a run
+    days --counts--> estimate --> diagnose --> judge --> drift --> report    a folder a run
 
 Only days that are new or changed are counted. If nothing is new, nothing is made anew. A run that
 was killed goes on where it was with the next one. One run at a time has the folder.
@@ -176,7 +176,8 @@ class _Run:
         except BaseException as error:
             outcome = self.watch.outcome_of(error)
             with suppress(Exception):  # what went wrong first is to be told
-                reason = str(error) or type(error).__name__
+                stopped = outcome is Outcome.STOPPED
+                reason = "Ctrl-C" if stopped else str(error) or type(error).__name__
                 self._write(ended(replace(state[0], outcome=outcome, reason=reason)))
             raise
         if self.job.mlflow is not None:

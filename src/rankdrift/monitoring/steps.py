@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from rankdrift.core.artefacts import DRIFT_FILE
 from rankdrift.core.digests import sealed
 from rankdrift.core.errors import NotConverged, NotIdentified, NoUsablePairs
 from rankdrift.core.files import write_text
@@ -23,7 +24,9 @@ from rankdrift.judging.judging import judge
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.monitoring.days import DayFiles
+from rankdrift.monitoring.drifting import REFERENCE, drift
 from rankdrift.monitoring.record import Outcome, State
+from rankdrift.propensities.drift import Drift
 from rankdrift.propensities.periods import Period, steadiness
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.summary import says_nothing
@@ -87,6 +90,7 @@ class Job:
     save: Mapping[str, Any] = field(default_factory=dict)
     diagnose: Mapping[str, Any] = field(default_factory=dict)
     judge: Mapping[str, Any] | None = None
+    drift: Mapping[str, Any] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
     publish: Literal["fit", "always"] = "fit"
     keep: int = 30
@@ -96,7 +100,7 @@ class Job:
 
     def made_of(self) -> dict[str, Any]:
         """All that the results depend on besides the days, as plain values."""
-        names = "harvest estimate shown_below save diagnose judge report".split()
+        names = "harvest estimate shown_below save diagnose judge drift report".split()
         plain: dict[str, Any] = json.loads(json.dumps({n: _plain(getattr(self, n)) for n in names}))
         return plain
 
@@ -192,6 +196,41 @@ def judge_docs(night: Night) -> Done:
     return Done(words, (JUDGMENTS,), numbers)
 
 
+def look_for_drift(night: Night) -> Done:
+    """Whether the newest days tell another curve than all before them: of every day there is, not
+    only those of the curve, as what is compared with must not move from night to night."""
+    found = _drift_of(night)
+    if found is None:
+        since = night.job.drift.get("since")
+        after = f" since {since}" if since else ""
+        days = many(len(_days_of(night)), "day")
+        takes = night.job.drift.get("reference", REFERENCE) + 1
+        return Done(f"{days} of counts{after}; it takes {takes}", state=State.SKIPPED)
+    text = json.dumps(sealed(json.loads(json.dumps(found.to_dict(), allow_nan=False))), indent=2)
+    write_text(night.folder / DRIFT_FILE, text + "\n")
+    told = [one for one in found.segments if one.alarm]
+    reason = " ".join(one.words for one in told)
+    began = min((one.newest[0] for one in told if one.newest), default="")
+    if began:
+        reason += f' If you know why, say so under [drift]: since = "{began}".'
+    outcome = Outcome.DRIFT if found.alarm else Outcome.GOOD
+    numbers = {"alarm": found.alarm, "segments": {one.name: one.alarm for one in found.segments}}
+    return Done(found.words, (DRIFT_FILE,), numbers, outcome, reason)
+
+
+def _drift_of(night: Night) -> Drift | None:
+    """None while there are too few days."""
+    days = _days_of(night)
+    if len(days) <= night.job.drift.get("reference", REFERENCE):
+        return None
+    return drift(days, **night.job.drift)
+
+
+def _days_of(night: Night) -> list[str]:
+    since = night.job.drift.get("since") or ""
+    return [str(path) for path in night.days.known if path.stem >= since]
+
+
 def make_page(night: Night) -> Done:
     """The page on all of it; of a curve that there is not, it says why."""
     names = [name for name in (CURVE, DIAGNOSIS, JUDGMENTS) if night.has(name)]
@@ -205,6 +244,7 @@ def make_page(night: Night) -> Done:
     if main and given.parts:
         periods = estimate_by_period(given.parts, reference=main.reference)
         steady = steadiness(periods, typical_rank(main.ranks.tolist(), main.reference))
+    changed = _drift_of(night) if main else None
     found = Findings(
         given,
         given.curves,
@@ -212,7 +252,8 @@ def make_page(night: Night) -> Done:
         estimated=missing,
         undiagnosed="" if given.diagnosis else "There are too few pairs for a diagnosis.",
         periods=periods,
-        steadiness=steady,
+        steadiness=None if changed and changed.tested else steady,
+        drift=changed,
     )
     page = render_report(found, **night.job.report)
     page.save(night.folder / PAGE)
@@ -224,8 +265,7 @@ STEPS: Mapping[str, Callable[[Night], Done]] = {
     "estimate": estimate_curve,
     "diagnose": diagnose_counts,
     "judge": judge_docs,
-    # Whether the curve drifts belongs here: a function of the same shape over `night.days.paths`,
-    # whose `outcome` is Outcome.DRIFT and whose `reason` says where, when there is an alarm.
+    "drift": look_for_drift,
     "report": make_page,
 }
 """The steps in order. What each is made of is all files of those before it."""
