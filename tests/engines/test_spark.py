@@ -12,10 +12,12 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra `spark`")
 
 import duckdb
+from pyspark.errors import PySparkException
 from support.spark_session import session
 
 import rankdrift
 from rankdrift.core.errors import BadLog, BadOption
+from rankdrift.log.engines.spark import _LOST, SparkEngine
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 PLAN = "spark.sql.maxPlanStringLength"
@@ -47,6 +49,26 @@ def set_by_the_user(spark):
         spark.conf.set(PLAN, before)
 
 
+def test_what_is_lost_is_made_again(log, monkeypatch):
+    """When a worker dies with the only copy of a step, all is counted anew, and nothing is left to
+    one copy: the same counts. (Here the loss is made up; the next test kills workers.)"""
+    run, tried = SparkEngine._run, []
+
+    def lose(engine, plan, progress, checkpoints):
+        tried.append(checkpoints)
+        if checkpoints:
+            raise PySparkException(f"[{_LOST}] Checkpoint block rdd_7_0 not found!")
+        return run(engine, plan, progress, checkpoints)
+
+    monkeypatch.setattr(SparkEngine, "_run", lose)
+    found = rankdrift.harvest(
+        rankdrift.read_log(str(log), engine="spark", session=session(), segment="web")
+    )
+    assert tried == [True, False]
+    assert found.equals(rankdrift.harvest(rankdrift.read_log(str(log), segment="web")))
+
+
+@pytest.mark.skipif(not os.environ.get("RANKDRIFT_ALL_CASES"), reason="`make torture` kills some")
 def test_two_workers_that_are_killed_count_the_same(log):
     """A cluster of two worker processes: what one task keeps to itself would show, and what those
     have made that are killed is made again by those that take their place."""
