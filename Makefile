@@ -6,7 +6,7 @@ PREPARE := @$(PYTHON) tools/prepare.py
 # Whoever asks Python to keep nothing it compiles would compile all this anew hundreds of times.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test quick torture mutants bench accuracy docs picture lint format clean
+.PHONY: help demo test quick torture mutants bench bench-large accuracy docs picture lint format clean
 
 help:
 	@echo 'make demo      make up a log and go through all the steps, to demo/report.html'
@@ -15,6 +15,7 @@ help:
 	@echo 'make torture   damage, kill and starve everything, for up to MINUTES=60, by SEED=1'
 	@echo 'make mutants   break the core in small ways and see that tests notice, for MINUTES=60'
 	@echo 'make bench     time and memory, beside the obvious ways to do the same'
+	@echo 'make bench-large  a harvest of ROWS=1000000000 beside a scan; some 14 GB of disk'
 	@echo 'make accuracy  bias, errors and coverage in worlds of known truth, beside the peers'
 	@echo 'make docs      the documentation as a site, under build/site'
 	@echo 'make lint      style, types and the direction of imports only'
@@ -38,6 +39,7 @@ quick:
 	$(LINT)
 	$(BIN)/pytest -q -n 2 --dist loadgroup --no-loadscope-reorder -m 'not spark and not browser and not slow'
 
+ROWS ?= 1000000000
 MINUTES ?= 60
 SEED ?= 1
 torture:
@@ -51,6 +53,10 @@ mutants:
 bench:
 	$(PREPARE) bench
 	$(BIN)/python -m benchmarks
+
+bench-large:
+	$(PREPARE) bench
+	$(BIN)/python -m benchmarks.large $(ROWS)
 
 accuracy:
 	$(PREPARE) bench
