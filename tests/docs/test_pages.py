@@ -87,7 +87,9 @@ def test_output_that_a_page_shows_is_compared(tmp_path: Path, shown: str, wrong:
     ids=lambda page: page.name,
 )
 def test_page(page: Path, tmp_path: Path) -> None:
-    env = ENVIRONMENT | (small_spark(tmp_path) if is_spark(page) else {})
+    env = ENVIRONMENT
+    if is_spark(page):
+        env = env | pytest.importorskip("support.spark_session").small(tmp_path / "conf")
     done = subprocess.run(
         [sys.executable, RUNNER, page],
         cwd=tmp_path, env=env, capture_output=True, text=True, timeout=SLOWEST,
@@ -118,13 +120,3 @@ def check_the_first_curve(printed: str, folder: Path) -> None:
     assert worth
     at, least, most = map(float, worth.groups())
     assert 1 / high < at < 1 / low and least < at < most and least <= 10**0.5 <= most
-
-
-def small_spark(folder: Path) -> dict[str, str]:
-    """Settings of the tests' own session, by which every Spark of a page starts."""
-    settings = pytest.importorskip("support.spark_session", reason="needs the extra `spark`").SMALL
-    conf = folder / "conf"
-    conf.mkdir()
-    lines = (f"{name} {value}\n" for name, value in settings.items())
-    (conf / "spark-defaults.conf").write_text("".join(lines))
-    return {"SPARK_CONF_DIR": str(conf)}

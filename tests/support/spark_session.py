@@ -1,6 +1,7 @@
 """One small Spark session for all tests of a worker."""
 
 from functools import cache
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -42,3 +43,11 @@ def session() -> SparkSession:
         builder = builder.config(name, value)
     with java():
         return builder.getOrCreate()
+
+
+def small(conf: Path) -> dict[str, str]:
+    """A folder of settings, and what has every Spark of a process of its own start with them."""
+    conf.mkdir()
+    lines = (f"{name} {value}\n" for name, value in SMALL.items())
+    (conf / "spark-defaults.conf").write_text("".join(lines))
+    return {"SPARK_CONF_DIR": str(conf)}
