@@ -45,6 +45,7 @@ RUN = {
     "judge --by day": [*JUDGED, "-o", "appearances"],
     "drift": ["days", "--reference", "2"],
     "report": ["counts.parquet", "-o", "report.html"],
+    "run": [*LOG, "-o", "runs"],
     "export-training": [*LOG, "-o", "training.tsv"],
     "sql": [*LOG, "--dialect", "duckdb", "--table", "shop"],
     "import-counts": ["result.parquet", "-o", "imported.parquet"],

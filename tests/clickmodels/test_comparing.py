@@ -18,6 +18,7 @@ from rankdrift.clickmodels.models import MODELS
 from rankdrift.clickmodels.position_based import PositionBased
 from rankdrift.core.errors import BadLog, BadOption
 from rankdrift.core.verdicts import Verdict
+from rankdrift.simulate import pairs
 
 QUERIES = 40
 RNG = np.random.default_rng(2)
@@ -145,3 +146,25 @@ def test_the_command(tmp_path, monkeypatch):
     without = CliRunner().invoke(group, ["models", "log.parquet", "--search", ""])
     assert isinstance(without.exception, BadLog)
     assert "--search" in str(without.exception)
+
+
+def test_a_check_of_a_diagnosis_calls_for_caution_at_most(compared):
+    serious, good = compared["dbn"].as_check(), compared["pbm"].as_check()
+    assert compared["dbn"].verdict == Verdict.SERIOUS
+    assert (serious.name, serious.verdict) == ("models", Verdict.CAUTION)
+    assert serious.words == compared["dbn"].words and "rankdrift models" in serious.advice
+    assert serious.numbers["best"] == "dbn" and serious.numbers["more_low"] > 0.1
+    assert (good.verdict, good.advice) == (Verdict.GOOD, "")
+    before = rankdrift.diagnose(pairs(1_500, ranks=10, seed=1).counts)
+    assert before.with_check(serious).checks == (*before.checks, serious)
+    assert before.with_check(serious).verdict in (Verdict.CAUTION, Verdict.SERIOUS)
+
+
+def test_the_check_of_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(table("dbn", 4_000), "log.parquet")
+    answer = CliRunner().invoke(group, ["diagnose", "log.parquet", "--models", "--json"])
+    assert json.loads(answer.stdout)["checks"][-1]["name"] == "models", answer.output
+    pairs(1_500, ranks=10, seed=1).counts.save("counts.parquet")
+    answer = CliRunner().invoke(group, ["diagnose", "counts.parquet", "--models"])
+    assert isinstance(answer.exception, BadOption) and "Give the log" in str(answer.exception)

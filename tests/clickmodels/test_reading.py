@@ -1,12 +1,14 @@
 """From a log to searches: lists by rank, what is left out and counted, and what is held out."""
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankdrift
 from rankdrift.clickmodels.lists import after_last, lay_out
+from rankdrift.clickmodels.numbering import number_pairs
 from rankdrift.clickmodels.reading import read_searches
 from rankdrift.core.errors import BadLog, BadOption
 
@@ -228,3 +230,40 @@ def test_lists_are_laid_out_whole(sizes, random):
         marked = own[mark[own]]
         assert last[i] == (marked[-1] if len(marked) else -1)
         np.testing.assert_array_equal(after[own], own > last[i])
+
+
+def test_whole_numbers_are_numbered_as_texts_are(tmp_path):
+    """Those of the one are handed out as they are, those of the other numbered by the engine."""
+    rng = np.random.default_rng(4)
+    n = 4_000
+    query, doc = rng.integers(-3, 9, n), rng.integers(100, 130, n)
+    search = np.repeat(np.arange(n // 5), 5) * 7
+    columns = {
+        "search": search,
+        "query": np.repeat(query[::5], 5),
+        "doc": doc,
+        "rank": np.tile(np.arange(1, 6), n // 5),
+        "click": (rng.random(n) < 0.3).astype(int),
+    }
+    texts = {"query": [f"{v + 3:03}" for v in columns["query"]], "doc": [f"d{v}" for v in doc]}
+    for name, made in (("whole", columns), ("text", columns | texts)):
+        pq.write_table(frame(made), tmp_path / f"{name}.parquet")
+    whole, text = (
+        read_searches(rankdrift.read_log(tmp_path / f"{x}.parquet")) for x in ("whole", "text")
+    )
+    assert whole.funnel == text.funnel and whole.funnel.dropped["doc_twice"].rows > 100
+    for a, b in ((whole.train, text.train), (whole.test, text.test)):
+        for name in ("pair", "rank", "click", "query_of_pair"):
+            np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+        np.testing.assert_array_equal(a.lists.lengths, b.lists.lengths)
+
+
+@pytest.mark.parametrize("far", [1, 2**40])
+def test_numbers_of_pairs(far):
+    """With keys that fit 64 bits beside their row, and with those that do not."""
+    rng = np.random.default_rng(5)
+    query, doc = rng.integers(-5, 5, 3_000) * far, rng.integers(-9, 30, 3_000) * far
+    pair, query_of_pair = number_pairs(query, doc)
+    keys, expected = np.unique(np.stack([query, doc]), axis=1, return_inverse=True)
+    np.testing.assert_array_equal(pair, expected.ravel())
+    np.testing.assert_array_equal(query_of_pair, np.unique(keys[0], return_inverse=True)[1])

@@ -23,7 +23,7 @@ from rankdrift.diagnosis.agreement import (
 from rankdrift.diagnosis.assumption import KINDS, MOVES, Evidence, Finding
 from rankdrift.diagnosis.together import TRUSTED, together
 from rankdrift.diagnosis.verdict import Danger
-from rankdrift.estimation.adjusting import Correction
+from rankdrift.estimation.correction import Correction
 from rankdrift.estimation.score_test import PRIOR, ScoreTest
 
 GOOD, CAUTION, SERIOUS, CANNOT_TELL = Verdict

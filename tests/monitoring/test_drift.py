@@ -11,8 +11,11 @@ from support.worlds import simulate
 import rankdrift
 from rankdrift.cli import run
 from rankdrift.core.errors import BadCounts, BadOption
+from rankdrift.monitoring.days import DayFiles
 from rankdrift.monitoring.drift_evidence import SIZES, evidence_of
 from rankdrift.monitoring.drift_scores import Scores, Shapes
+from rankdrift.monitoring.record import Outcome
+from rankdrift.monitoring.steps import Job, Night, look_for_drift
 from rankdrift.pipeline import make_report
 from rankdrift.report.page.drift_svg import drift_picture
 from rankdrift.simulate.true_curves import dips, steady
@@ -231,3 +234,25 @@ def test_the_report_tells_of_it(days):
     page = make_report(days).html
     assert 'id="drift"' in page and "The change seems to have begun on 2024-05-15" in page
     assert 'id="drift"' not in make_report(days[:6]).html
+
+
+def test_the_night_job_raises_the_alarm(days, tmp_path):
+    paths = tuple(tmp_path / "days" / f"{part.days[0]}.parquet" for part in days)
+    for part, path in zip(days, paths, strict=True):
+        part.save(path)
+
+    def night(known, **drift):
+        files = DayFiles(known[-2:], "", 0, 0, 0, 0, known=known)
+        return look_for_drift(Night(Job(drift=drift), None, tmp_path, files))
+
+    told = night(paths)
+    assert told.outcome == Outcome.DRIFT and told.files == ("drift.json",)
+    assert "ALARM" in told.reason and 'since = "2024-05-15"' in told.reason
+    assert json.loads((tmp_path / "drift.json").read_text())["alarm"] is True
+    quiet = night(paths[:CHANGED])
+    assert quiet.outcome == Outcome.GOOD and "No alarm" in quiet.words
+    waiting = night(paths, since="2024-05-15")
+    assert (
+        waiting.state == "skipped"
+        and waiting.words == "3 days of counts since 2024-05-15; it takes 8"
+    )

@@ -299,7 +299,7 @@ def _edit(path, change):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda f: f.update(format=3, version="9.1"), "format 3, written by rankdrift 9.1"),
+        (lambda f: f.update(format=4, version="9.1"), "format 4, written by rankdrift 9.1"),
         (lambda f: f.update(format="x"), "names no format"),
         (lambda f: f.update(kind="counts"), "not a file of propensities"),
         (lambda f: f.pop("curves"), "damaged"),
@@ -347,7 +347,7 @@ def _parquet(path, meta, query="SELECT 1 AS rank"):
         ({"rankdrift_propensities": "{}"}, "not a file of propensities"),
         (
             {"rankdrift_propensities": '{"kind": "rankdrift propensities", "format": 7}'},
-            "reads up to format 2. Upgrade",
+            "reads up to format 3. Upgrade",
         ),
     ],
 )

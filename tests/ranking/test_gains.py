@@ -120,7 +120,7 @@ def test_numbers_told_of_gains_are_plain():
     assert found.table.tolist() == pytest.approx([0, 1, 2, 10])
     assert found.to_dict() == {
         "clicks": 4, "effective": pytest.approx(15**2 / 109), "largest": pytest.approx(10.0),
-        "clipped": 0, "borrowed": 0, "different": 3,
+        "clipped": 0, "raised": 0.0, "borrowed": 0, "different": 3,
     }  # fmt: skip
 
 

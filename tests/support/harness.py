@@ -47,8 +47,9 @@ class Harness:
         chosen = {"session": self.session} if self.session is not None else {}
         return read_log(source, engine=self.name, **chosen, **options)
 
-    def harvest(self, source, buckets=64, max_shown=8, **options):
-        return harvest(self.read(source, **options), buckets=buckets, max_shown=max_shown)
+    def harvest(self, source, buckets=64, max_shown=8, trust=False, **options):
+        log = self.read(source, **options)
+        return harvest(log, buckets=buckets, max_shown=max_shown, trust=trust)
 
 
 def random_log(seed, searches=110, queries=QUERIES, docs=DOCS):

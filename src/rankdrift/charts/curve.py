@@ -13,6 +13,7 @@ from rankdrift.charts.curve_layers import (
     curve_tooltip,
     propensity_axis,
     reference_mark,
+    trust_layers,
     truth_line,
     truth_rows,
 )
@@ -85,6 +86,8 @@ def curve_chart(
     ]
     if true:
         layers.append(truth_line(true, x, y))
+    if p.trust is not None:
+        layers += trust_layers(rows, x, axis)
     return layered_chart(
         rows,
         layers,
@@ -117,6 +120,8 @@ def _subtitle(
         parts.append(f"band: {100 * level:g}% interval{whole}")
     if truth:
         parts.append("dashed: truth")
+    if p.trust is not None:
+        parts.append("below, in orange: trust, clicks that need no relevance")
     lines = ["; ".join(parts)]
     if any(row.get("supported") is False for row in rows):
         lines.append("Hollow points: thin data")

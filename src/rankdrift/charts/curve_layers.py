@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankdrift.charts.style import BLACK, Row, inline_data
+from rankdrift.charts.style import BLACK, COLOURS, Row, inline_data
 from rankdrift.core.errors import BadOption
 from rankdrift.core.types import Floats
 from rankdrift.propensities.propensities import Propensities
@@ -17,6 +17,9 @@ from rankdrift.propensities.table import curve_columns
 
 BREAK: Literal["break-paths-show-domains"] = "break-paths-show-domains"
 """What a line does at a rank without estimate."""
+
+
+_TRUST_TIPS = {"trust": "Trust", "trust_low": "from", "trust_high": "to"}
 
 
 def curve_rows(name: str, curve: Propensities, level: float, simultaneous: bool) -> list[Row]:
@@ -121,6 +124,28 @@ def reference_mark(reference: int, x: alt.X, y: alt.Y) -> alt.Chart:
     )
     drawn: alt.Chart = mark.encode(x=x, y=y, tooltip=alt.Tooltip("note:N", title="Reference"))
     return drawn
+
+
+def trust_layers(rows: Sequence[Row], x: alt.X, axis: dict[str, Any]) -> list[alt.Chart]:
+    """The second curve with its band: the chance of a click that needs no relevance.
+
+    Parameters
+    ----------
+    rows
+        Those of the curve.
+    x, axis
+        Where ranks are, and what the vertical axis is like.
+    """
+    known = [row for row in rows if row.get("trust") is not None]
+    tips = [alt.Tooltip(f"{name}:Q", title=t, format=".3f") for name, t in _TRUST_TIPS.items()]
+    base = alt.Chart(inline_data(known)).encode(x=x)
+    band = base.mark_area(opacity=0.18, clip=True, color=COLOURS[1]).encode(
+        y=alt.Y("trust_low:Q", **axis), y2="trust_high:Q", tooltip=alt.value(None)
+    )
+    line = base.mark_line(strokeWidth=2, clip=True, color=COLOURS[1]).encode(
+        y=alt.Y("trust:Q", **axis), tooltip=[alt.Tooltip("rank:Q", title="Rank"), *tips]
+    )
+    return [band, line]
 
 
 def truth_line(true: Sequence[Row], x: alt.X, y: alt.Y) -> alt.Chart:

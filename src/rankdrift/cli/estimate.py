@@ -1,6 +1,7 @@
 """rankdrift estimate and rankdrift diagnose"""
 
 import os
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +28,12 @@ from rankdrift.core.errors import BadOption
 from rankdrift.core.words import many, verb
 
 if TYPE_CHECKING:
+    from rankdrift.clickmodels.comparing import ModelComparison
     from rankdrift.core.types import Clicks, Errors
     from rankdrift.counts.counts import Counts
 
 # As in core.types and ADJUSTMENTS, which take longer to load than a help; a test compares them.
-ADJUST = click.Choice(["score", "ranker"])
+ADJUST = click.Choice(["score", "ranker", "trust"])
 CLICKS = click.Choice(["every", "single"])
 ERRORS = click.Choice(["buckets", "model", "bootstrap"])
 
@@ -91,7 +93,8 @@ class CurveOption(click.Option):
     "--adjust",
     type=ADJUST,
     help="Correct the curve for why docs moved: by the score in the log, or by the arms of an A/B "
-    "test of rankers. The plain curve is shown beside it.",
+    "test of rankers; or for trust, clicks that need no relevance (from a log, or counts harvested "
+    "with --trust). The plain curve is shown beside it.",
 )
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--simultaneous", is_flag=True, help="Intervals for the whole curve at once.")
@@ -140,7 +143,7 @@ def estimate(
     from rankdrift.propensities.summary import says_nothing
     from rankdrift.report.terminal.curve import curve_report
 
-    counts = counts_of(screen, inputs, options)
+    counts = counts_of(screen, inputs, options, trust=adjust == "trust")
     screen.say(*randomised_words(counts.options))
     if shown_below is not None:
         every, counts = counts, counts.restrict(shown_below=shown_below)
@@ -195,10 +198,21 @@ def estimate(
     show_default="1, or the best supported",
     help="The rank whose propensity is 1.",
 )
+@click.option(
+    "--models",
+    is_flag=True,
+    help="Also set click models beside the position-based one, as rankdrift models does: of a log "
+    "that tells searches apart.",
+)
 @log_options()
 @talking
 def diagnose(
-    screen: Screen, inputs: tuple[str, ...], curve: str, reference: int | None, **options: Any
+    screen: Screen,
+    inputs: tuple[str, ...],
+    curve: str,
+    reference: int | None,
+    models: bool,
+    **options: Any,
 ) -> int:
     """Check whether the assumptions behind the estimate hold on this data, and what to do if not.
 
@@ -207,6 +221,7 @@ def diagnose(
 
     \b
         rankdrift diagnose counts.parquet
+        rankdrift diagnose 'logs/*.parquet' --models
     """
     from rankdrift.core.verdicts import Verdict
     from rankdrift.diagnosis.diagnosing import diagnose
@@ -214,6 +229,8 @@ def diagnose(
     from rankdrift.report.terminal.diagnosis import diagnosis_report
 
     found = diagnose(counts_of(screen, inputs, options), curve=curve, reference=reference)
+    if models:
+        found = found.with_check(_models_of(screen, inputs, options).as_check())
     screen.show(diagnosis_report(found))
     screen.answer(found.to_dict())
     if all(map(os.path.exists, inputs)) and counts_files(inputs):
@@ -224,7 +241,28 @@ def diagnose(
     return Exit.UNFIT if found.verdict == Verdict.SERIOUS else Exit.GOOD
 
 
-def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) -> "Counts":
+def _models_of(
+    screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]
+) -> "ModelComparison":
+    """Click models of a log; what makes segments makes no difference to them."""
+    from rankdrift.clickmodels.comparing import compare_models
+    from rankdrift.harvesting.taking import counts_files
+
+    if counts_files(inputs):
+        raise BadOption(
+            "--models looks at whole searches, and these are counts, which have none. Give the log."
+        )
+    log = read(inputs, options)
+    with bar(screen, log) as progress:
+        bare = replace(log, roles=replace(log.roles, segment=()))
+        found = compare_models(bare, progress=progress)
+    screen.note(found.remarks)
+    return found
+
+
+def counts_of(
+    screen: Screen, inputs: tuple[str, ...], options: dict[str, Any], trust: bool = False
+) -> "Counts":
     """Get counts from files of counts, or from a log that is harvested first.
 
     Parameters
@@ -235,6 +273,8 @@ def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) 
         Files, folders and patterns.
     options
         Of `read_log`, for a log.
+    trust
+        Whether to count a log for trust, too.
     """
     from rankdrift.harvesting.counting import harvest
     from rankdrift.harvesting.taking import counts_files, take_counts
@@ -243,7 +283,7 @@ def counts_of(screen: Screen, inputs: tuple[str, ...], options: dict[str, Any]) 
         log = read(logs, options)
         screen.say(*guesses(log))
         with bar(screen, log) as progress:
-            return harvest(log, progress=progress)
+            return harvest(log, trust=trust, progress=progress)
 
     paths = counts_files(inputs)
     if not paths:

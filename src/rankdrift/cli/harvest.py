@@ -11,6 +11,7 @@ from rankdrift.cli.options import COUNTING, Sections, guesses, log_options, read
 from rankdrift.cli.output import check_file, check_folder, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
+from rankdrift.core.errors import BadOption
 from rankdrift.core.words import many, verb
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ def given_sizes(buckets: int | None, max_shown: int | None) -> dict[str, int]:
 @click.option(
     "--by", type=click.Choice(["day"]), help="One file a day in the folder -o; done days are kept."
 )
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="Count pairs without clicks too, for estimate --adjust trust: several times as long.",
+)
 @size_options
 @log_options()
 @talking
@@ -55,6 +61,7 @@ def harvest(
     logs: tuple[str, ...],
     output: str,
     by: str | None,
+    trust: bool,
     buckets: int | None,
     max_shown: int | None,
     **options: Any,
@@ -75,14 +82,20 @@ def harvest(
     refuse_input(output, logs, options["format"])
     (check_folder if by else check_file)(output)
     screen.say(*guesses(log), f"A day: {log.days}.")  # before time is spent on it
-    sizes = given_sizes(buckets, max_shown)
+    sizes: dict[str, Any] = given_sizes(buckets, max_shown)
+    if trust and by:
+        raise BadOption(
+            "--trust needs several days at once, and --by day counts each for itself. Leave one of "
+            "them out."
+        )
+    sizes |= {"trust": True} if trust else {}
     code = (_by_day if by else _whole)(screen, log, output, sizes)
     if code:
         screen.next("rankdrift", "inspect", *shorter(logs), *typed(options))
     return code
 
 
-def _whole(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> int:
+def _whole(screen: Screen, log: "Log", output: str, sizes: dict[str, Any]) -> int:
     from rankdrift.harvesting.counting import harvest
 
     with bar(screen, log) as progress:
@@ -95,7 +108,7 @@ def _whole(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> in
     return _end(screen, log, counts, "counts", output)
 
 
-def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> int:
+def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, Any]) -> int:
     from rankdrift.counts.counts import Counts, merge
     from rankdrift.harvesting.by_day import harvest_by_day
     from rankdrift.report.terminal.counts import funnel_table

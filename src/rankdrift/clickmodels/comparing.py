@@ -22,6 +22,7 @@ from rankdrift.core.types import Floats
 from rankdrift.core.verdicts import Verdict
 from rankdrift.core.version import __version__
 from rankdrift.counts.funnel import Funnel
+from rankdrift.diagnosis.diagnosing import Check
 from rankdrift.harvesting.taking import take_log
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
@@ -35,6 +36,11 @@ REFERENCE, FLOOR = "pbm", "rcm"
 SLIGHT, MUCH = 0.02, 0.1
 """How much more than the position-based model another must explain to matter, and to matter much;
 and how sure one must be that none does."""
+_ADVICE = {
+    Verdict.CAUTION: "Use the curve for how often a rank is looked at. For what one result does to "
+    "another, look at the models (rankdrift models).",
+    Verdict.CANNOT_TELL: "Read more searches with rankdrift models, or log more of them.",
+}
 _SEE = "see “Click models” in the documentation"
 
 
@@ -137,6 +143,16 @@ class ModelComparison(Tabular):
     def best(self) -> str:
         """The model with the best log-likelihood."""
         return max(self.scores.values(), key=lambda score: score.log_likelihood).name
+
+    def as_check(self) -> Check:
+        """For `Diagnosis.with_check`. It calls for caution at most: where another model explains
+        more, propensities are still those of the average user."""
+        verdict = Verdict.CAUTION if self.verdict == Verdict.SERIOUS else self.verdict
+        best = self.scores[self.best]
+        numbers = {"best": best.name, "searches": sum(self.searches)}
+        numbers |= {name: getattr(best, name) for name in ("more", "more_low", "more_high")}
+        advice = "" if verdict == Verdict.GOOD else _ADVICE[verdict]
+        return Check("models", verdict, self.words, advice, numbers)
 
     def table(self) -> dict[str, list[Any]]:
         """Columns of plain values, a row for each model."""

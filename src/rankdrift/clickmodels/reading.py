@@ -1,7 +1,8 @@
 """Log -> Searches to learn from, and searches held out.
 
 The engine numbers the pairs and hands out every row as two whole numbers: which search, and which
-pair at which rank, clicked or not. Where a log has more searches than are wanted, it draws queries
+pair at which rank, clicked or not. Queries and docs that are whole numbers themselves are handed
+out as they are, and numbered here. Where a log has more searches than are wanted, it draws queries
 and hands out only theirs, so that what comes home stays bounded however large the log is.
 
 A search is a list by its rows' ranks. Ranks that are not in the log leave gaps: models take the
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.clickmodels.lists import lay_out
+from rankdrift.clickmodels.numbering import number_pairs
 from rankdrift.clickmodels.searches import Searches
 from rankdrift.core.errors import BadLog, BadOption
 from rankdrift.core.types import Bools, Indices, Ints
@@ -51,6 +53,8 @@ _PARTS = 4096  # that queries are dealt into, some of which are drawn
 # A row in one number: the pair, 32 bits; clicked or not, 1; the rank.
 _CLICK, _RANK = 1 << 32, 1 << 33
 _DEEPEST = 65_535
+_SMALL, _HUGE = 2**31, 2**62
+_SHORT = 32  # lists so long are looked through row by row for docs that are there twice
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +125,7 @@ def read_searches(
             "--searches, or all of them with --searches 0."
         )
     plan = _plan(planner, parts, split == "time")
+    numbered = not _whole_numbers(planner)
     connection = log.engine.run(plan, progress)
     try:
         found = connection.execute(f"FROM {RESULT_TABLE}").fetchnumpy()
@@ -129,8 +134,20 @@ def read_searches(
     arrays = {name: np.ma.getdata(column) for name, column in found.items()}
     if not len(arrays["v"]):
         raise BadLog("No query was drawn. Read more searches, with --searches.")
-    made = _arrange(arrays.pop("s"), arrays.pop("v"), arrays.pop("q"), arrays.get("d"))
-    del arrays, found
+    del found
+    if numbered:
+        v, q = arrays.pop("v").view(np.uint64), arrays.pop("q")
+        pair = v.astype(np.uint32)
+        query_of_pair = np.zeros(int(pair.max()) + 1, np.uint32)
+        query_of_pair[pair] = q
+    else:
+        q = arrays.pop("q")
+        pair, query_of_pair = number_pairs(q, arrays.pop("doc"))
+        v = arrays.pop("v").astype(np.uint64)
+        v <<= np.uint64(32)
+        v |= pair
+    made = _arrange(arrays.pop("s"), v, q, arrays.get("d"), query_of_pair)
+    del arrays, q, pair, v
     held = _held_out(made, held_out, seed)
     train, test = (made.searches(which) for which in (~held, held))
     if not train.click.any() or not test.click.any():
@@ -226,6 +243,21 @@ def _plan(p: Planner, parts: int, days: bool) -> Plan:
     if parts < _PARTS:
         hashed = p.hash_sql(p.queries)
         ok += f" AND mod(mod({hashed}, {_PARTS}) + {_PARTS}, {_PARTS}) < {parts}"
+    kind = p.columns[p.roles.search or ""].kind
+    search = d.hash.format("r.search")
+    if kind == "int":
+        search = f"CAST(r.search AS {_fitting(p, p.roles.search)})"
+    day = [f"CAST({d.day_number.format('r.day')} AS INTEGER) AS d"] if days else []
+    if _whole_numbers(p):
+        fields = [
+            f"{search} AS s",
+            "CAST(CASE WHEN r.click > 0 THEN 1 ELSE 0 END + 2 * r.rank AS INTEGER) AS v",
+            f"CAST(r.{p.queries[0]} AS {_fitting(p, p.roles.query[0])}) AS q",
+            f"CAST(r.doc AS {_fitting(p, p.roles.doc)}) AS doc",
+            *day,
+        ]
+        bare = f"SELECT {', '.join(fields)}\nFROM {ROWS_SHOWN} AS r WHERE {ok}"
+        return Plan((*row_steps.steps(p)[:-1], Step(RESULT, bare)))
     keys = [*p.queries, "doc"]
     order = ", ".join(f"{key} IS NULL, {key}" if len(p.queries) > 1 else key for key in p.queries)
     numbered = (
@@ -235,14 +267,12 @@ def _plan(p: Planner, parts: int, days: bool) -> Plan:
     )
     equal = "=" if len(p.queries) == 1 else "IS NOT DISTINCT FROM"
     same = [f"r.{key} {equal if key != 'doc' else '='} n.{key}" for key in keys]
-    kind = p.columns[p.roles.search or ""].kind
-    search = "CAST(r.search AS BIGINT)" if kind == "int" else d.hash.format("r.search")
     fields = [
         f"{search} AS s",
         f"n.pair + CASE WHEN r.click > 0 THEN {_CLICK} ELSE 0 END"
         f" + CAST(r.rank AS BIGINT) * {_RANK} AS v",
         "CAST(n.query AS INTEGER) AS q",
-        *([f"CAST({d.day_number.format('r.day')} AS INTEGER) AS d"] if days else []),
+        *day,
     ]
     result = (
         f"SELECT {', '.join(fields)}\nFROM (SELECT * FROM {ROWS_SHOWN} WHERE {ok}) AS r\n"
@@ -250,6 +280,28 @@ def _plan(p: Planner, parts: int, days: bool) -> Plan:
     )
     steps = row_steps.steps(p)[:-1]
     return Plan((*steps, Step(NUMBERED, numbered, keep=True), Step(RESULT, result)))
+
+
+def _fitting(p: Planner, name: str | None) -> str:
+    """The type that holds all of a column of whole numbers, no wider than need be."""
+    column = p.columns[name or ""]
+    low, high = column.low, column.high
+    small = low is not None and high is not None and -_SMALL < low <= high < _SMALL
+    return "INTEGER" if small else "BIGINT"
+
+
+def _whole_numbers(p: Planner) -> bool:
+    """Are queries and docs whole numbers that are known to fit 64 bits?"""
+    names = [*p.roles.query, p.roles.doc or ""]
+    columns = [p.columns.get(name) for name in names]
+    return len(names) == 2 and all(
+        c is not None
+        and c.kind == "int"
+        and c.low is not None
+        and c.high is not None
+        and -_HUGE < c.low <= c.high < _HUGE
+        for c in columns
+    )
 
 
 # -- lists -----------------------------------------------------------------------------------------
@@ -283,14 +335,17 @@ class _Made:
         )
 
 
-def _arrange(s: NDArray[Any], v: NDArray[Any], q: NDArray[Any], d: NDArray[Any] | None) -> _Made:
+def _arrange(
+    s: NDArray[Any],
+    v: NDArray[np.uint64],
+    q: NDArray[Any],
+    d: NDArray[Any] | None,
+    query_of_pair: NDArray[np.uint32],
+) -> _Made:
     """Bring the rows of each search together, from its top down.
 
     Logs mostly have them so already. Then nothing is moved: a search is a run of rows.
     """
-    s, v = s.view(np.uint64), v.view(np.uint64)
-    query_of_pair = np.zeros(int(v.astype(np.uint32).max()) + 1, np.uint32)
-    query_of_pair[v.astype(np.uint32)] = q
     new = np.ones(len(s), bool)
     np.logical_or(s[1:] != s[:-1], q[1:] != q[:-1], out=new[1:])
     start = np.flatnonzero(new)
@@ -304,6 +359,7 @@ def _arrange(s: NDArray[Any], v: NDArray[Any], q: NDArray[Any], d: NDArray[Any] 
     same = (s[start[1:]] == s[start[:-1]]) & (q[start[1:]] == q[start[:-1]])
     begin = np.flatnonzero(np.append(True, ~same))
     of_first = start[begin]
+    query = query_of_pair[v[of_first].astype(np.uint32)].astype(np.int64)
     lengths = np.add.reduceat(size, begin).astype(np.int64)
     first = of_first
     if same.any():
@@ -312,8 +368,8 @@ def _arrange(s: NDArray[Any], v: NDArray[Any], q: NDArray[Any], d: NDArray[Any] 
     v, first, lengths, same_rank = _in_order(v, first, lengths)
     v, first, lengths, twice = _without_twice(v, first, lengths)
     return _Made(
-        s[of_first],
-        q[of_first].astype(np.int64),
+        s[of_first].astype(np.int64).view(np.uint64),
+        query,
         None if d is None else d[of_first].astype(np.int64),
         first,
         lengths,
@@ -350,6 +406,8 @@ def _in_order(v: NDArray[np.uint64], first: Indices, lengths: Ints) -> _Rows:
 
 def _without_twice(v: NDArray[np.uint64], first: Indices, lengths: Ints) -> _Rows:
     """Each search without docs that it has at two ranks."""
+    if int(lengths.max(initial=0)) <= _SHORT and not _any_twice(v, first, lengths):
+        return v, first, lengths, Dropped()
     begins = np.zeros(len(v), bool)
     begins[first] = True
     of = np.cumsum(begins, dtype=np.uint64)
@@ -361,6 +419,18 @@ def _without_twice(v: NDArray[np.uint64], first: Indices, lengths: Ints) -> _Row
     rows = _rows_of(first, lengths)
     keep = ~np.isin(key[rows], ordered[1:][same])
     return _kept(v[rows], np.repeat(np.arange(len(first)), lengths), keep, len(first))
+
+
+def _any_twice(v: NDArray[np.uint64], first: Indices, lengths: Ints) -> bool:
+    """Whether a search has a pair again some rows below."""
+    pair = v.astype(np.uint32)
+    starts = np.sort(first)
+    for below in range(1, int(lengths.max(initial=0))):
+        again = np.flatnonzero(pair[below:] == pair[:-below])
+        of, later = (np.searchsorted(starts, rows, "right") for rows in (again, again + below))
+        if (of == later).any():
+            return True
+    return False
 
 
 def _kept(v: NDArray[np.uint64], of: Indices, keep: Bools, searches: int) -> _Rows:

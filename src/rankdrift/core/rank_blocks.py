@@ -10,6 +10,7 @@ from rankdrift.core.types import AnyInts, Floats, Indices, Ints, Ranks
 ONE_TWO_FIVE = (
     (1, 1), (2, 2), (3, 5), (6, 10), (11, 20), (21, 50), (51, 100), (101, 200), (201, 500),
 )  # fmt: skip
+FINE = 16  # down to this rank, blocks of a few percent are single ranks
 DOUBLING = (
     (1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255), (256, 10**6),
 )  # fmt: skip
@@ -26,6 +27,15 @@ def block_of(ranks: Ranks, blocks: Sequence[tuple[int, int]]) -> Indices:
 def half_octave_of(ranks: AnyInts) -> Indices:
     """(R,): the place in HALF_OCTAVES of the block that each rank is in."""
     return np.searchsorted(HALF_OCTAVES, ranks, side="right") - 1
+
+
+def fine_blocks(deepest: int) -> Ints:
+    """The first ranks of blocks down to the rank `deepest`: rank by rank down to FINE, then eight
+    an octave, so that a curve hardly changes within one."""
+    octaves = max(int(np.ceil(np.log2(max(deepest, 1) / FINE))), 0)
+    wider = FINE * 2 ** (np.arange(8 * octaves + 1) / 8)
+    firsts = np.append(np.arange(1, FINE), wider.round().astype(np.int64))
+    return np.asarray(firsts[firsts <= deepest])
 
 
 def widening_edges(first: int, last: int, most: int) -> Ints:

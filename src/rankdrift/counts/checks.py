@@ -177,7 +177,7 @@ def _by_rank_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
 # Of each split: one more than the last of its groups.
 _GROUPS = {
     "relevance": 33, "outcome": 2, "score": 2048, "user": 2, "neighbours": 2, "queries": 2,
-    "ranker": 7,
+    "ranker": 7, "trust": 33,
 }  # fmt: skip
 
 
@@ -190,10 +190,15 @@ def _split_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
     last = np.where(queries, QUERY_BUCKETS, counts.buckets) - 1
     yield _outside(table.bucket, 0, last), f"{_bucket_words(counts)} (of queries {QUERY_BUCKETS:,})"
     deepest = int(half_octave_of(np.array([counts.max_rank]))[0])
-    low, high = np.where(ranker, 1, 0), np.where(ranker, counts.max_rank, deepest)
+    trust = table.split == SPLITS.index("trust")
+    ranks = ranker | trust
+    low, high = np.where(ranks, 1, 0), np.where(ranks, counts.max_rank, deepest)
     words = f"a block of ranks outside 0 to {deepest}"
-    yield _outside(table.clicked, low, high), f"{words}, or of ranker {_rank_words(counts)}"
-    yield _outside(table.other, 0, np.where(ranker, 18, deepest)), f"{words}, or of ranker above 18"
+    of_ranks = f"{words}, or of ranker and trust {_rank_words(counts)}"
+    yield _outside(table.clicked, low, high), of_ranks
+    low, high = np.where(trust, 1, 0), np.where(ranker, 18, high)
+    yield _outside(table.other, low, high), f"{of_ranks}, or of ranker above 18"
+    yield trust & (table.clicked == table.other), "the same rank twice, which compares nothing"
     yield (table.weight < 0) & ~ranker | (table.value < 0), "a negative weight or value"
 
 

@@ -70,7 +70,7 @@ BUCKETS = 64
 MAX_SHOWN = 8
 _NAMED = 10  # segments in a table for notebooks
 _BATCH = 8_000_000  # rows waiting to be merged before they are
-EXTRA_OPTIONS = ("score", "ranker", "user", "outcome", "outcome_at_least", "randomised")
+EXTRA_OPTIONS = ("score", "ranker", "user", "outcome", "outcome_at_least", "randomised", "trust")
 """Options of a harvest that only `Counts.splits` depends on."""
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.errors import BadOption, Remark, did_you_mean
-from rankdrift.core.rank_blocks import HALF_OCTAVES, half_octave_of
+from rankdrift.core.rank_blocks import HALF_OCTAVES, fine_blocks, half_octave_of
 from rankdrift.core.words import many
 from rankdrift.counts.tables import (
     SPLITS,
@@ -26,7 +26,7 @@ from rankdrift.counts.tables import (
 )
 
 if TYPE_CHECKING:
-    from rankdrift.core.types import Segment
+    from rankdrift.core.types import Bools, Segment
     from rankdrift.counts.counts import Counts
 
 Tables = dict[str, Any]
@@ -110,9 +110,14 @@ def _between_blocks(splits: Splits, ranks: NDArray[Any], deepest: int) -> Splits
     octave[1::2] |= gone[2::2]
     whole = splits.split == SPLITS.index("queries")
     by_rank = splits.split == SPLITS.index("ranker")
-    blocks = np.where(by_rank, 0, [splits.clicked, splits.other])
-    inside = ~np.where(whole, octave[blocks], gone[blocks]).any(axis=0)
-    return splits.take(np.where(by_rank, np.isin(splits.clicked, ranks), inside))
+    fine = splits.split == SPLITS.index("trust")
+    blocks = np.where(by_rank | fine, 0, [splits.clicked, splits.other])
+    inside: Bools = ~np.asarray(np.where(whole, octave[blocks], gone[blocks]).any(axis=0))
+    inside[by_rank] = np.isin(splits.clicked[by_rank], ranks)
+    firsts = fine_blocks(deepest)
+    left = firsts[np.searchsorted(firsts, every[~np.isin(every, ranks)], side="right") - 1]
+    inside[fine] = ~np.isin([splits.clicked[fine], splits.other[fine]], left).any(axis=0)
+    return splits.take(inside)
 
 
 def listed_only(pairs: Pairs) -> Tables:

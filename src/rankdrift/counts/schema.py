@@ -12,9 +12,9 @@ One row per cell, told apart by `kind`:
 | funnel | shown: a reason, 'input' or 'used' | rows | clicks | pairs |
 | note | shown: the name of the note | rows | | |
 
-Those of kind split have the block of the clicked rank as `rank`, but for ranker the rank itself;
-their numbers are in 1/UNIT. A table with comparisons and no row of kind held is of format 1;
-before format 3 there are none of kind split.
+Those of kind split have the block of the clicked rank as `rank`, but for ranker and trust the rank
+itself; their numbers are in 1/UNIT. A table with comparisons and no row of kind held is of format
+1; before format 3 there are none of kind split, and before format 4 none of the split trust.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 
     from rankdrift.counts.counts import Counts
 
-FORMAT = 3
-FORMAT_BEFORE_SPLITS = 2
-"""Counts without splits are written so, for those who cannot read splits yet."""
+FORMAT = 4
+FORMAT_BEFORE_TRUST, FORMAT_BEFORE_SPLITS = 3, 2
+"""Counts without the split trust, or without any, are written so, for those who cannot read it
+yet."""
 SEGMENT = "segment_"
 MARK = "~"
 """Results of the plan have it in front of '' and of what begins with it: in CSV '' is NULL."""
@@ -138,6 +139,13 @@ KINDS = (PAIR, RANK_PAIR, OVERFLOW, BY_RANK, SPLIT, FUNNEL, NOTE)
 """All kinds of rows, in the order in which they are written."""
 CELLS = tuple(kind for kind in KINDS if kind.counts)
 """Those that are rows of a table of Counts, each of one segment."""
+
+
+def format_of(counts: Counts) -> int:
+    """The oldest format that holds all of them."""
+    if not len(counts.splits):
+        return FORMAT_BEFORE_SPLITS
+    return FORMAT if len(counts.splits.of("trust")) else FORMAT_BEFORE_TRUST
 
 
 def table_sql(con: DuckDBPyConnection, counts: Counts) -> str:

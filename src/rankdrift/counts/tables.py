@@ -21,7 +21,7 @@ UNIT = 2**32
 DRIFTS = ("unknown", "up, short", "up, long", "down, short", "down, long")
 """Did the doc move up or down over its appearances, and were they an hour apart or more?"""
 
-SPLITS = ("relevance", "outcome", "score", "user", "neighbours", "queries", "ranker")
+SPLITS = ("relevance", "outcome", "score", "user", "neighbours", "queries", "ranker", "trust")
 """What comparisons of two appearances are split by: see `Splits`."""
 QUERY_BUCKETS = 4096
 """How many buckets of queries the split `queries` has, whatever the others have."""
@@ -213,6 +213,9 @@ class Splits(Table):
     itself, other the mean h of the pair's rankers in half octaves, 0 to 18, and weight, of either
     sign, Σ c (f_l(h of the arm) - mean of f_l(h)), h the mean log2 rank that an arm gave the pair
     on other days.
+    trust: as relevance, of all pairs shown on several days, clicked or not. clicked and other are
+    ranks, each the first of a block of `core.rank_blocks.fine_blocks`, and value is
+    Σ n_a n_b / (m - 1): there are rows without clicks.
     """
 
     TYPES = (*(np.int32,) * 6, *(np.int64,) * 3)
@@ -376,6 +379,8 @@ def _pack(columns: Sequence[NDArray[Any]]) -> list[NDArray[np.uint64]]:
     free = 64
     for column in columns:
         bits = int(column.max(initial=0)).bit_length()
+        if column.min(initial=0) < 0:
+            raise BadCounts("A key of the counts is negative. Count again.")
         if bits > free:
             words.append(np.zeros(len(column), np.uint64))
             free = 64

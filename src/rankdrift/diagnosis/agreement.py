@@ -7,7 +7,7 @@ import numpy as np
 from rankdrift.core.verdicts import Verdict
 from rankdrift.core.words import chance_words, off_by
 from rankdrift.diagnosis.assumption import FEEDBACK, MOVES, Evidence, Finding
-from rankdrift.estimation.adjusting import Correction
+from rankdrift.estimation.correction import Correction
 from rankdrift.estimation.score_test import ScoreTest
 
 # A difference must be both beyond chance, all checks together, and large enough to matter.

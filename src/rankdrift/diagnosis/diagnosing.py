@@ -92,6 +92,11 @@ class Diagnosis:
         ]
         return (*thin, *(danger.told(instead) for danger in unseen(verdicts)))
 
+    def with_check(self, check: Check) -> "Diagnosis":
+        """With one more, that something else than counts was needed for: see
+        `ModelComparison.as_check`."""
+        return replace(self, checks=(*self.checks, check))
+
     def plot(self, check: str | None = None) -> "Figure":
         """Draw the checks at their p-values, or what one of them found rank by rank.
 
@@ -120,7 +125,9 @@ class Diagnosis:
         return Figure(difference_chart(made[check]))
 
     def __repr__(self) -> str:
-        objects = [c.name for c in self.checks if c.verdict in (Verdict.CAUTION, Verdict.SERIOUS)]
+        asides = {check.name for check in ASSUMPTIONS if check.worst == Verdict.GOOD}
+        bad = (Verdict.CAUTION, Verdict.SERIOUS)
+        objects = [c.name for c in self.checks if c.verdict in bad and c.name not in asides]
         return brief(
             self,
             f"{self.verdict}",

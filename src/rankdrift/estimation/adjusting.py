@@ -1,4 +1,5 @@
 """Curves corrected for why docs moved: by the old ranker's score, or by the arms of an A/B test.
+(`trusting` corrects for clicks that need no relevance.)
 
 A doc that moves up because it got better for this user or at this hour is clicked more at the top
 for two reasons, and the plain curve takes both for attention. With the score in the log the choice
@@ -20,14 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from rankdrift.core.errors import NotIdentified
 from rankdrift.core.rank_blocks import HALF_OCTAVES
 from rankdrift.core.registry import Registry
-from rankdrift.core.types import Floats, Ranks
+from rankdrift.core.types import Floats
 from rankdrift.core.words import many, verb
 from rankdrift.counts.counts import UNIT, Counts
 from rankdrift.estimation.comparisons import (
@@ -39,10 +39,12 @@ from rankdrift.estimation.comparisons import (
     Comparisons,
     split_comparisons,
 )
-from rankdrift.estimation.covariance import bucket_influence, jackknife_root
+from rankdrift.estimation.correction import Correction
+from rankdrift.estimation.covariance import bucket_influence
 from rankdrift.estimation.curves import hats
 from rankdrift.estimation.fitting import Fitted
 from rankdrift.estimation.score_test import KNOTS, blended_test, fit_logistic, tested
+from rankdrift.estimation.trusting import by_trust
 
 FACTOR, BASE = 1.37, 4.0
 """How the harvest codes sizes of differences of scores: see `rankdrift.counts.tables.Splits`."""
@@ -57,46 +59,6 @@ STRONG, STEEPEST = 4.0, 3.0
 is believed."""
 WITHIN = 0.5
 """Docs count whose usual rank is within this share of the deepest."""
-
-
-@dataclass(frozen=True, eq=False)
-class Correction:
-    """By how much log p changes at `ranks` (R,): shift (R,), relative to the reference; influence
-    (G, R), of each bucket on it; p_value: of no change; clicks: behind it."""
-
-    ranks: Ranks
-    shift: Floats
-    influence: Floats
-    p_value: float
-    clicks: float
-
-    @cached_property
-    def _mean(self) -> Floats:
-        """(G,): the influence on the mean shift."""
-        return np.asarray(self.influence.mean(axis=1))
-
-    @property
-    def bias(self) -> float:
-        """By how much the plain curve is too high, the mean of log p over ranks."""
-        return -float(self.shift.mean())
-
-    @property
-    def noise(self) -> float:
-        """The standard error of `bias`."""
-        touched = self.influence.any(axis=1)
-        return float(np.sqrt((jackknife_root(self._mean[touched, None]) ** 2).sum()))
-
-    @property
-    def by_bucket(self) -> Floats:
-        """(G,): what each bucket of queries adds to bias / noise."""
-        touched = self.influence.any(axis=1)
-        return np.where(touched, (self.bias / max(touched.sum(), 1) - self._mean) / self.noise, 0.0)
-
-    @property
-    def error(self) -> Floats:
-        """(R,): the standard error of `shift`."""
-        root = jackknife_root(self.influence[self.influence.any(axis=1)])
-        return np.asarray(np.sqrt((root**2).sum(axis=1)))
 
 
 def by_score(counts: Counts, plain: Fitted, reference: int) -> Correction:
@@ -285,3 +247,4 @@ class Adjustment:
 ADJUSTMENTS: Registry[Adjustment] = Registry("adjustment")
 ADJUSTMENTS.register(Adjustment("score", "for the old ranker's score and time", by_score))
 ADJUSTMENTS.register(Adjustment("ranker", "by the arms of an A/B test of rankers", by_ranker))
+ADJUSTMENTS.register(Adjustment("trust", "for clicks that rank alone brings", by_trust))

@@ -79,6 +79,9 @@ def estimate(
         Correct the curve for why docs moved: "score", for the old ranker's score and the time of
         day, or "ranker", by the arms of an A/B test of rankers; the counts must have been harvested
         with that column. Without it docs are taken to have moved whatever they were worth.
+        "trust" is for users who click what stands at the top because it stands there: the result
+        has a second curve, `trust`; the counts must have been harvested with `trust=True`. It is
+        far noisier than the plain curve: see `diagnose` first.
 
     Returns
     -------
@@ -114,7 +117,12 @@ def estimate(
         adjust,
     )
     _check(options)
-    counts = take_counts(counts)
+    if adjust == "trust" and by:
+        raise BadOption(
+            "--adjust trust is for all segments together: one has too few clicks for it. Leave out "
+            "--by, or estimate from counts of one segment."
+        )
+    counts = take_counts(counts, trust=adjust == "trust")
     if reference is None:
         options = replace(options, reference=best_reference(counts, clicks))
         if options.reference != 1:

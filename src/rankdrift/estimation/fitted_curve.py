@@ -9,6 +9,7 @@ from rankdrift.core.types import Clicks, Floats, Ints, Ranks
 from rankdrift.core.version import __version__
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.adjusting import ADJUSTMENTS
+from rankdrift.estimation.correction import Correction
 from rankdrift.estimation.covariance import (
     bootstrap,
     bucket_influence,
@@ -43,8 +44,11 @@ def to_propensities(counts: Counts, fitted: Fitted, options: Options) -> Propens
         np.sqrt(rival.chance) * (drawn_on(rival.curve) @ rival.phi - log_p)
         for rival in fitted.rivals
     ]
+    trust = trust_error = None
     if options.adjust:
-        log_p, deviations = _adjusted(log_p, deviations, counts, fitted, options)
+        found = ADJUSTMENTS.get(options.adjust).correction(counts, fitted, options.reference)
+        log_p, deviations = _adjusted(log_p, deviations, found, fitted)
+        trust, trust_error = _trust(found, fitted, len(deeper))
     deviations = np.column_stack([deviations, *rivals])
     if options.errors != "model" and not supported.all():
         # Where few buckets touch a rank, how they differ says little of its error, or nothing:
@@ -70,24 +74,32 @@ def to_propensities(counts: Counts, fitted: Fitted, options: Options) -> Propens
         log_likelihood=fit_.log_likelihood,
         parameters=len(fit_.phi),
         gaps=fitted.gaps,
+        trust=trust,
+        trust_error=trust_error,
         provenance=_provenance(counts, curve, options),
     )
 
 
 def _adjusted(
-    log_p: Floats, deviations: Floats, counts: Counts, fitted: Fitted, options: Options
+    log_p: Floats, deviations: Floats, found: Correction, fitted: Fitted
 ) -> tuple[Floats, Floats]:
     """log p (R,) corrected for why docs moved, and its deviations (R, N), bucket by bucket; ranks
     drawn on are corrected as the deepest that has data."""
-    assert options.adjust
-    adjustment = ADJUSTMENTS.get(options.adjust)
-    found = adjustment.correction(counts, fitted, options.reference)
     own = jackknife_root(found.influence[fitted.likelihood.touched])
     deeper = ((0, len(log_p) - len(found.shift)),)
     return (
         log_p + np.pad(found.shift, deeper, mode="edge"),
         deviations + np.pad(own, (*deeper, (0, 0)), mode="edge"),
     )
+
+
+def _trust(found: Correction, fitted: Fitted, deeper: int) -> tuple[Floats | None, Floats | None]:
+    """The clicks that need no relevance and their standard errors, (R,) each; deeper than all data
+    there are none, as at the deepest rank."""
+    if found.trust is None or found.trust_influence is None:
+        return None, None
+    root = jackknife_root(found.trust_influence[fitted.likelihood.touched])
+    return np.pad(found.trust, (0, deeper)), np.pad(np.sqrt((root**2).sum(axis=1)), (0, deeper))
 
 
 def _root(fit: Fit, options: Options) -> tuple[Floats, float]:

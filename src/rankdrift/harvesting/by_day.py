@@ -10,7 +10,7 @@ from rankdrift.core.files import remove_leftovers
 from rankdrift.core.naming import names_checked
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.counts.file import read_metadata
-from rankdrift.counts.schema import FORMAT, FORMAT_BEFORE_SPLITS
+from rankdrift.counts.schema import FORMAT_BEFORE_SPLITS, FORMAT_BEFORE_TRUST
 from rankdrift.harvesting.counting import count_planned, days_of, source_id, warn_of_oddities
 from rankdrift.harvesting.plan import Sizes
 from rankdrift.log.engines.engine import Day, Progress
@@ -127,6 +127,7 @@ def _is_done(path: Path, source: str) -> bool:
             return False
         # Without pairs there are no splits, and a file that has none says that it is older.
         pairs = Counts.load(path).n_pairs
-        return meta["format"] == FORMAT or (meta["format"] == FORMAT_BEFORE_SPLITS and not pairs)
+        least = FORMAT_BEFORE_TRUST if pairs else FORMAT_BEFORE_SPLITS
+        return bool(meta["format"] >= least)
     except BadCounts:
         return False

@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from rankdrift.core.database import shortages_told
-from rankdrift.core.errors import BadLog, Remark
+from rankdrift.core.errors import BadLog, BadOption, Remark
 from rankdrift.core.naming import names_checked
 from rankdrift.core.version import __version__
 from rankdrift.core.words import many
@@ -49,6 +49,7 @@ def harvest(
     *,
     buckets: int = BUCKETS,
     max_shown: int = MAX_SHOWN,
+    trust: bool = False,
     progress: Progress | None = None,
 ) -> Counts:
     """Count the pairs that appeared at two or more ranks and got a click.
@@ -62,6 +63,9 @@ def harvest(
         respect them.
     max_shown
         From 2 to 16. A pair with more appearances enters as weighted comparisons of two ranks.
+    trust
+        Count what `estimate(..., adjust="trust")` needs, too: all pairs that moved, clicked or not,
+        by the clicks on other days. It goes through every row and takes several times as long.
     progress
         Called now and then with the name of the step and the fraction of it that is done.
 
@@ -73,11 +77,16 @@ def harvest(
     Raises
     ------
     BadOption
-        `buckets` or `max_shown` are out of their range.
+        `buckets` or `max_shown` are out of their range, or there are no days for `trust`.
     BadLog
         The log is empty, cannot be read, or would be misread.
     """
-    sizes = Sizes(buckets, max_shown)
+    sizes = Sizes(buckets, max_shown, trust)
+    if trust and not log.roles.day:
+        raise BadOption(
+            "To count for trust the log must tell days: what a doc is worth is told by its clicks "
+            "on other days. Name the column with --day."
+        )
     warn_of_oddities(log)
     counts = count(log, sizes, progress)
     if log.rules.randomised_apart and not counts.funnel.dropped["randomised"].rows:
@@ -93,7 +102,7 @@ def harvest(
 def count(log: Log, sizes: Sizes, progress: Progress | None = None) -> Counts:
     """The harvest of a log that `probe` has seen."""
     planner, engine = log.planner(), log.engine
-    if isinstance(engine, PartByPart):
+    if isinstance(engine, PartByPart) and not sizes.trust:
         days = _days_apart(log, planner)
         if days:
             return _count_by_day(log, engine, planner, sizes, days, progress)
@@ -212,7 +221,7 @@ def _counts(
         max_rank=log.rules.max_rank,
         max_shown=sizes.max_shown,
         sources=[source] if source else [],
-        options=log.describe(),
+        options={**log.describe(), **({"trust": True} if sizes.trust else {})},
     )
     _refuse_misread(counts.funnel, log)
     return counts
@@ -273,6 +282,7 @@ def source_id(log: Log, sizes: Sizes, fingerprint: str | None, day: str | None) 
     if fingerprint is None:
         return None
     identity = [fingerprint, day, log.describe(), sizes.buckets, sizes.max_shown, __version__]
+    identity += ["trust"] if sizes.trust else []
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 

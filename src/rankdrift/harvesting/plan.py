@@ -7,6 +7,7 @@ key has a hash of a clicked one; the exact key decides, so that a collision cann
     log/sql/rows.py       the source -> rows_shown: one row per result shown, and what becomes of it
     harvesting/pairs.py   rows_shown -> pairs: appearances of pairs that moved and were clicked
     harvesting/splits.py  pairs -> comparisons of two appearances, split by how they differ
+    harvesting/trusting.py  rows_shown -> comparisons of all pairs, on request
     harvesting/result.py  all of it -> result: the table of counts, funnel included
 """
 
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 from rankdrift.core.errors import BadOption
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN
-from rankdrift.harvesting import extras, pairs, result, splits
+from rankdrift.harvesting import extras, pairs, result, splits, trusting
 from rankdrift.log.sql import rows
 from rankdrift.log.sql.plan import Plan, Planner
 
@@ -32,10 +33,13 @@ class Sizes:
         Groups that queries are split into by hash, a power of two, for errors that respect them.
     max_shown
         Pairs with more appearances enter as weighted comparisons of two ranks.
+    trust
+        Whether to count what an estimate with trust needs, too.
     """
 
     buckets: int = BUCKETS
     max_shown: int = MAX_SHOWN
+    trust: bool = False
 
     def __post_init__(self) -> None:
         n = self.buckets
@@ -65,6 +69,7 @@ def harvest_plan(planner: Planner, sizes: Sizes, in_parts: bool = False) -> Plan
             *rows.steps(p),
             *pairs.steps(p, sizes.buckets, sizes.max_shown, in_parts),
             *splits.steps(p, sizes.buckets, sizes.max_shown, in_parts),
-            *result.steps(p, sizes.max_shown, in_parts),
+            *(trusting.steps(p, sizes.buckets) if sizes.trust else ()),
+            *result.steps(p, sizes.max_shown, in_parts, sizes.trust),
         )
     )

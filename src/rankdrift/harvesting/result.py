@@ -12,7 +12,7 @@ from rankdrift.counts.schema import (
     SPLIT,
     TYPES,
 )
-from rankdrift.harvesting import splits
+from rankdrift.harvesting import splits, trusting
 from rankdrift.harvesting.pairs import same_pair
 from rankdrift.log.sql.plan import (
     CELLS,
@@ -33,7 +33,7 @@ DAY, META, TOTAL = OF_PLAN
 """Kinds of rows: the days, what the counts are of, and rows and clicks at each stage."""
 
 
-def steps(p: Planner, max_shown: int, in_parts: bool) -> list[Step]:
+def steps(p: Planner, max_shown: int, in_parts: bool, trust: bool = False) -> list[Step]:
     """The one step that makes the table.
 
     Parameters
@@ -44,9 +44,12 @@ def steps(p: Planner, max_shown: int, in_parts: bool) -> list[Step]:
         Pairs with more appearances are kept as weighted comparisons of two ranks.
     in_parts
         As for `splits.steps`.
+    trust
+        Whether the steps of `trusting` went before.
     """
     cells = [_pairs(p), _comparisons(p), _overflow(p, max_shown), _by_rank(p)]
     cells += [_split(p, each) for each in splits.rows(p, in_parts)]
+    cells += [_split(p, trusting.rows(p))] if trust else []
     selects = [*cells, *_totals(p), *_notes(p), *_days(p)]
     return [Step(RESULT, "\nUNION ALL\n".join(selects), keep=True, whole=True)]
 
@@ -150,7 +153,7 @@ def _split(p: Planner, of: splits.SplitRows) -> str:
         row(p, SPLIT.name, **_segments(p), shown=of.split, **keys, **sums)
         + f"\nFROM {of.source}"
         + _group_by(p, *of.keys)
-        + f" HAVING {sums['n']} <> 0"
+        + f" HAVING {sums[of.present]} <> 0"
     )
 
 

@@ -61,7 +61,9 @@ class SplitRows:
     part, bucket, clicked, other
         SQL of what tells rows apart; a number or a text does not.
     sums
-        Those that are summed, by their names in the result; rows whose first is 0 are left out.
+        Those that are summed, by their names in the result.
+    present
+        Which of them is not 0 in any row; others are left out.
     """
 
     source: str
@@ -71,6 +73,7 @@ class SplitRows:
     clicked: str = "clicked"
     other: str = "other"
     sums: Mapping[str, str] = field(default_factory=lambda: {"n": "weight", "clicks": "away"})
+    present: str = "n"
 
     @property
     def keys(self) -> list[str]:

@@ -33,7 +33,9 @@ def counts_files(source: Given) -> list[str]:
         return []
 
 
-def take_counts(source: Given, count: Callable[[Any], Counts] | None = None) -> Counts:
+def take_counts(
+    source: Given, count: Callable[[Any], Counts] | None = None, *, trust: bool = False
+) -> Counts:
     """The counts that were given, added up if they are many; a log is counted first.
 
     Parameters
@@ -42,15 +44,17 @@ def take_counts(source: Given, count: Callable[[Any], Counts] | None = None) -> 
         See `Given`.
     count
         How a log that was named is read and counted; by default as `read_log` and `harvest` do.
+    trust
+        Whether to count a log for trust, too.
     """
     if isinstance(source, Counts):
         return source
     if isinstance(source, Log):
-        return harvest(source)
+        return harvest(source, trust=trust)
     paths = counts_files(source)
     if paths:
         return merge(paths)
-    return count(source) if count else harvest(take_log(source))
+    return count(source) if count else harvest(take_log(source), trust=trust)
 
 
 def take_log(source: Given) -> Log:

@@ -1,9 +1,9 @@
 """What a result shown at a rank adds to its pair: a look, its square, and how far errors of the
 curve move it.
 
-A click is worth 1 and a look p, of which the relevance is their ratio. Were clicks to come about
-without a look as well, P(click) = a z + b, it would be (click - b) / a: then b is one more number
-by rank here, and is taken off the clicks where sums are made.
+A click is worth 1 and a look p, of which the relevance is their ratio. Where clicks come about
+without relevance as well, P(click) = p z + trust, it is (click - trust) / p: trust is one more
+number by rank here.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class Exposures:
     rows: tuple[tuple[int, int, Floats], ...]  # (place of the segment, rank, numbers by `names`)
     directions: int
     other: bool  # whether anything worth counting is along none of the directions
+    trust: bool = False  # whether clicks come about without relevance
 
     @property
     def adds(self) -> dict[tuple[Segment, int], Floats]:
@@ -43,7 +44,8 @@ class Exposures:
     def names(self) -> list[str]:
         """Of the numbers, inside a plan."""
         along = [f"d{k + 1}" for k in range(self.directions)]
-        return ["p", "p2", *along, *(["v"] if self.other else [])]
+        more = [*(["v"] if self.other else []), *(["t"] if self.trust else [])]
+        return ["p", "p2", *along, *more]
 
 
 def exposures_of(p: Propensities, by_segment: bool) -> Exposures:
@@ -70,9 +72,12 @@ def exposures_of(p: Propensities, by_segment: bool) -> Exposures:
         along = np.zeros((len(curve.ranks), 0)) if by_segment else directions
         left = np.maximum(_variance(curve) - (along**2).sum(axis=1), 0.0)[:, None]
         v = curve.values[:, None]
-        table = np.concatenate([v, v**2, v * along, *([v * left] if other else [])], axis=1)
+        more = [v * left] if other else []
+        more += [curve.trust[:, None]] if curve.trust is not None else []
+        table = np.concatenate([v, v**2, v * along, *more], axis=1)
         rows += [(s, int(rank), table[i]) for i, rank in enumerate(curve.ranks)]
-    return Exposures(tuple(curves), tuple(rows), directions.shape[1], other)
+    trust = p.trust is not None
+    return Exposures(tuple(curves), tuple(rows), directions.shape[1], other, trust)
 
 
 def _variance(curve: Propensities) -> Floats:

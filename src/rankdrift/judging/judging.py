@@ -95,6 +95,11 @@ def judge(
     curve = as_propensities(propensities)
     if curve is None:
         raise BadOption("judge needs propensities: what a look at each rank is worth.")
+    if curve.trust is not None and (by_query or features):
+        raise BadOption(
+            "With a curve that has trust, a pair is expected to be like those at its ranks: leave "
+            "out --by-query and --features, or use a plain curve."
+        )
     read = take_appearances_or_log(log)
     carried: dict[str, str] = {}
     if isinstance(read, Log):
@@ -134,7 +139,7 @@ def judge(
     if carried:
         expected = learnt_means(found, expected, seed)
     location = _logit(expected)
-    listed = Evidence(found.clicks, found.exposure, found.squares, np.ones(len(found)))
+    listed = Evidence(found.clicks, found.exposure, found.squares, np.ones(len(found)), found.trust)
     prior = fit_prior(
         _with_rest(listed, found),
         np.concatenate([location, _logit(of_rest)]),
@@ -200,6 +205,9 @@ def _with_rest(listed: Evidence, found: Statistics) -> Evidence:
         np.concatenate([listed.exposure, rest["exposure"] / rest["pairs"]]),
         np.concatenate([listed.squares, rest["squares"] / rest["pairs"]]),
         np.concatenate([listed.pairs, rest["pairs"]]),
+        None
+        if listed.trust is None
+        else np.concatenate([listed.trust, rest["trust"] / rest["pairs"]]),
     )
 
 

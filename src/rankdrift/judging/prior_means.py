@@ -27,6 +27,7 @@ _RANGE = (-30.0, 5.0)  # of logs, on the way
 _SETTLED = 1e-8  # of a step of Newton
 _HIGHEST = 0.98  # no pair is expected to be more relevant
 _LOWEST = 1e-6
+_LEAST = 0.1  # of clicks expected, however far below 0 those are that need no relevance
 _FEW = 50_000  # pairs for which threads would wait for each other longer than they work
 
 
@@ -70,10 +71,14 @@ def rank_level(found: Statistics) -> tuple[Floats, Floats]:
     basis = np.stack([np.ones(len(usual)), usual, usual**2, often, often**2], axis=1)
     doubt = np.diag([0.0, _RIDGE, _RIDGE, _RIDGE, _RIDGE])
     at = np.array([np.log(found.click_rate), 0.0, 0.0, 0.0, 0.0])
+    trust = np.zeros(len(clicks))
+    if found.trust is not None:
+        trust = np.concatenate([found.trust, rest["trust"]])
     for _ in range(_STEPS):
         expected = exposure * np.exp(np.clip(basis @ at, *_RANGE))
-        slope = basis.T @ (clicks - expected) - doubt @ at
-        step = np.linalg.solve((basis * expected[:, None]).T @ basis + doubt, slope)
+        own = expected / np.maximum(expected + trust, _LEAST * expected)  # the share of relevance
+        slope = basis.T @ (own * (clicks - trust - expected)) - doubt @ at
+        step = np.linalg.solve((basis * (own * expected)[:, None]).T @ basis + doubt, slope)
         at = at + np.clip(step, -1.0, 1.0)
         if np.abs(step).max() < _SETTLED:
             break

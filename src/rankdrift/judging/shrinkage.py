@@ -5,6 +5,7 @@ typical row and n = E² / E₂ how many such rows there were:
 
     log L(z) = c log z + max(n - c, 0) log(1 - q z),    logit z - location ~ Σ_k w_k N(m_k, s_k²)
 
+Where clicks need no relevance as well, their share of exposure, trust / E, is added to z there.
 Location is that of the pair's prior mean; where that is not known for sure, its variance is added
 to every s_k². Weights, middles and spreads are those under which the clicks of all pairs are
 likeliest, with as many parts as pay for themselves. The posterior is summed up on a grid of each
@@ -41,12 +42,13 @@ _TAILS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # of what is left 
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """clicks, exposure and squares (N,) of N pairs; pairs (N,): how many pairs each row stands
-    for."""
+    for; trust (N,): clicks to be expected that need no relevance, if there are any."""
 
     clicks: Floats
     exposure: Floats
     squares: Floats
     pairs: Floats
+    trust: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.clicks)
@@ -63,7 +65,24 @@ class Evidence:
 
     def take(self, rows: slice | Bools | Indices) -> Evidence:
         """Some of the rows."""
-        return Evidence(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+        return Evidence(
+            self.clicks[rows],
+            self.exposure[rows],
+            self.squares[rows],
+            self.pairs[rows],
+            None if self.trust is None else self.trust[rows],
+        )
+
+    def log_likelihood(self, t: Floats) -> Floats:
+        """(N, M), at logits t (N, M) of relevance."""
+        clicks, misses, q = self.clicks[:, None], self.misses[:, None], self.propensity[:, None]
+        odds = np.exp(-t)
+        if self.trust is None:
+            chance = np.minimum(q / (1 + odds), 1 - 1e-12)  # where p is above 1, so could this be
+            return np.asarray(misses * np.log1p(-chance) - clicks * np.log1p(odds))
+        seems = np.maximum(1 / (1 + odds) + (self.trust / self.exposure)[:, None], 1e-9)
+        chance = np.minimum(q * seems, 1 - 1e-12)
+        return np.asarray(misses * np.log1p(-chance) + clicks * np.log(seems))
 
 
 @dataclass(frozen=True)
@@ -172,9 +191,7 @@ def _likelihoods(e: Evidence, location: Floats, variance: Floats) -> Floats:
     One that is narrower than the grid is made as wide as a step: of a relevance known so well the
     prior needs no more. Where the location is unsure, the likelihood is blurred by as much.
     """
-    log = _log_likelihood(
-        location[:, None] + _AWAY, e.clicks[:, None], e.misses[:, None], e.propensity[:, None]
-    )
+    log = e.log_likelihood(location[:, None] + _AWAY)
     log -= log.max(axis=1, keepdims=True)
     log *= np.minimum(1.0, 1 / (_STEP**2 * np.maximum(e.clicks, 1.0)))[:, None]
     likely = np.exp(log)
@@ -306,7 +323,8 @@ def _quantile(t: Floats, below: Floats, share: float) -> Floats:
 
 def _grid(e: Evidence, mu: Floats, variance: Floats, prior: Prior) -> tuple[Floats, Floats]:
     """(N, POINTS) logits where the posterior is, and its log density there."""
-    rate = np.clip(e.clicks / e.exposure, 1e-9, 1 - 1e-6)
+    wanted = e.clicks if e.trust is None else e.clicks - e.trust
+    rate = np.clip(wanted / e.exposure, 1e-9, 1 - 1e-6)
     peak = np.log(rate / (1 - rate))
     seen = e.clicks > 0
     reach = _REACH * np.sqrt(np.square(prior.spreads)[:, None] + variance)
@@ -314,10 +332,9 @@ def _grid(e: Evidence, mu: Floats, variance: Floats, prior: Prior) -> tuple[Floa
     low, high = (middles - reach).min(axis=0), (middles + reach).max(axis=0)
     low = np.where(seen, np.minimum(low, peak - 3), low)
     high = np.where(seen, np.maximum(high, peak + 3), high)
-    clicks, misses, q = e.clicks[:, None], e.misses[:, None], e.propensity[:, None]
 
     def density(t: Floats) -> Floats:
-        own = _log_likelihood(t, clicks, misses, q)
+        own = e.log_likelihood(t)
         return np.asarray(own + prior.log_density(t - mu[:, None], variance))
 
     for _ in range(_NARROWINGS):
@@ -328,12 +345,6 @@ def _grid(e: Evidence, mu: Floats, variance: Floats, prior: Prior) -> tuple[Floa
         low, high = low + (first - 1) * step, low + (last + 1) * step
     t = low[:, None] + ((high - low) / (POINTS - 1))[:, None] * np.arange(POINTS)
     return t, density(t)
-
-
-def _log_likelihood(t: Floats, clicks: Floats, misses: Floats, q: Floats) -> Floats:
-    odds = np.exp(-t)
-    chance = np.minimum(q / (1 + odds), 1 - 1e-12)  # where p is above 1, so could this be
-    return np.asarray(misses * np.log1p(-chance) - clicks * np.log1p(odds))
 
 
 def _parts(

@@ -52,6 +52,9 @@ class Statistics:
         (K,): `errors` of all rows together.
     funnel
         What became of the log's rows.
+    trust
+        (N,): clicks that need no relevance, Σ trust over the ranks at which the pair was shown;
+        None where there are none. `rest` has them too then.
     remarks
         What is odd.
     """
@@ -72,6 +75,7 @@ class Statistics:
     rest: Mapping[str, Floats]
     pooled_error: Floats
     funnel: Funnel
+    trust: Floats | None = None
     feature_names: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -91,6 +95,9 @@ class Statistics:
             "share": self.share[out],
         }
         by_pair = "clicks appearances exposure squares errors other_error share days".split()
+        if self.trust is not None:
+            more["trust"] = self.trust[out]
+            by_pair.append("trust")
         return replace(
             self,
             queries=self.queries[queries],
@@ -104,8 +111,12 @@ class Statistics:
 
     @property
     def click_rate(self) -> float:
-        """Clicks over exposure of all pairs: the mean relevance by exposure."""
-        return float(self.clicks.sum() / (self.exposure.sum() + self.rest["exposure"].sum()))
+        """Clicks over exposure of all pairs: the mean relevance by exposure. No less than a tenth
+        of that if all clicks that need no relevance are taken off."""
+        clicks = float(self.clicks.sum())
+        if self.trust is not None:
+            clicks = max(clicks - float(self.trust.sum() + self.rest["trust"].sum()), clicks / 10)
+        return clicks / float(self.exposure.sum() + self.rest["exposure"].sum())
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,7 @@ def _result(shown: Shown, names: Sequence[str], min_exposure: float) -> str:
     ratio = f"{real.format('p2')} / {real.format('p')}"
     bins = [f"floor(ln({of}) * {scale})" for of in (real.format("p"), ratio)]
     bins.append(f"floor(ln({real.format('share')}) * 2)")
-    whole = {name: f"sum({name})" for name in ("n", "p", "p2", "share")}
+    whole = {name: f"sum({name})" for name in ("n", "p", "p2", "share", "t")}
     text = d.text.format("x").rpartition(" AS ")[2].removesuffix(")")
     empty = ", ".join(f"CAST(NULL AS {text}) AS {name}" for name in shown.texts)
     summed = ", ".join(f"{whole.get(name, 'NULL')} AS {name}" for name in names)
@@ -214,10 +214,11 @@ def fetch_sums(connection: Any, shown: Shown, exposures: Exposures) -> Statistic
         f"SELECT DISTINCT {queries} FROM {table} AS t ORDER BY {queries}"
     ).fetchall()
     docs = connection.execute(f"SELECT DISTINCT doc FROM {table} AS t ORDER BY doc").fetchall()
+    trust = ", CAST(t AS DOUBLE) AS trust" if exposures.trust else ""
     rest = connection.execute(
         f"SELECT CAST(pairs AS DOUBLE) AS pairs, CAST(p AS DOUBLE) AS exposure,"
         f" CAST(p2 AS DOUBLE) AS squares, CAST(n AS DOUBLE) AS appearances,"
-        " CAST(share AS DOUBLE) AS share"
+        f" CAST(share AS DOUBLE) AS share{trust}"
         f" FROM {RESULT_TABLE} WHERE doc IS NULL ORDER BY ALL"
     ).fetchnumpy()
     units = {"pairs": 1, "share": _SHARE_UNIT}
@@ -243,6 +244,7 @@ def fetch_sums(connection: Any, shown: Shown, exposures: Exposures) -> Statistic
         rest={n: np.ma.getdata(column) / units.get(n, UNIT) for n, column in rest.items()},
         pooled_error=np.zeros(exposures.directions),
         funnel=Funnel(),
+        trust=of["t"] if exposures.trust else None,
         feature_names=tuple(feature_names),
     )
 

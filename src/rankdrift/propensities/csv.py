@@ -22,7 +22,7 @@ from rankdrift.core.errors import BadPropensities, did_you_mean
 from rankdrift.core.files import replacing
 from rankdrift.core.words import cell, verb
 from rankdrift.propensities.propensities import Propensities
-from rankdrift.propensities.table import parse_label
+from rankdrift.propensities.table import TRUST, parse_label
 
 _YES_NO = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False, "": True}
 
@@ -88,6 +88,8 @@ class _Row:
     clicks: int
     supported: bool
     df: float
+    trust: float | None
+    trust_error: float | None
 
 
 def _check_columns(found: Sequence[str]) -> None:
@@ -97,7 +99,7 @@ def _check_columns(found: Sequence[str]) -> None:
         raise BadPropensities(
             f"it has no column {' and no column '.join(missing)}."
             f"{did_you_mean(missing[0], found)} It must have rank and propensity, and may have "
-            f"{', '.join([*optional, 'pooling'])}."
+            f"{', '.join([*optional, 'pooling', *TRUST])}."
         )
 
 
@@ -117,6 +119,8 @@ def _row(cells: Mapping[str, str], line: int) -> tuple[tuple[str, str], _Row]:
             clicks=int(cells.get("clicks", "") or 0),
             supported=_YES_NO[cells.get("supported", "").strip().lower()],
             df=float(cells.get("df", "") or np.inf),
+            trust=_maybe(cells.get("trust", "")),
+            trust_error=_maybe(cells.get("trust_error", "")),
         )
         if not row.df > 0:
             raise ValueError(f"df is {row.df}, not a number above 0")
@@ -129,6 +133,27 @@ def _row(cells: Mapping[str, str], line: int) -> tuple[tuple[str, str], _Row]:
     except ValueError as error:
         raise BadPropensities(f"line {line}: {error}. Correct it.") from error
     return (pooling, segment), row
+
+
+def _maybe(text: str) -> float | None:
+    return float(text) if text.strip() else None
+
+
+def _trust(rows: list[_Row]) -> dict[str, Any]:
+    """The second curve, if there is one; without errors it is taken as it is."""
+    found = [row.trust for row in rows if row.trust is not None]
+    if not found:
+        return {}
+    without = len(rows) - len(found)
+    if without:
+        raise BadPropensities(
+            f"{without:,} of {len(rows):,} rows {verb(without, 'has', 'have')} no trust. Give all "
+            "or none."
+        )
+    return {
+        "trust": np.array(found),
+        "trust_error": np.array([row.trust_error or 0.0 for row in rows]),
+    }
 
 
 def _curve(rows: list[_Row]) -> Propensities:
@@ -158,6 +183,7 @@ def _curve(rows: list[_Row]) -> Propensities:
         method="read from CSV",
         errors="pointwise" if errors else "none",
         df=_only_df({row.df for row in rows}),
+        **_trust(rows),
     )
 
 

@@ -1,7 +1,8 @@
 """Propensities in the forms that other tools read: ULTRA, SQL, LightGBM.
 
-All give the weight of a click, 1 / p, relative to the reference rank and at most `clip`. None
-makes up a weight: a rank without propensity is an error, or NULL in SQL.
+All give the weight of a click, 1 / p, relative to the reference rank and at most `clip`; of a curve
+with trust, what a row says clicked or not, (click - trust) / p. None makes up a weight: a rank
+without propensity is an error, or NULL in SQL.
 
 A form is one `ExportFormat`, registered in `FORMATS` at the end of this file or of any other;
 `Propensities.export` and the error for an unknown form read FORMATS.
@@ -73,6 +74,11 @@ def ultra_ipw(p: Propensities, clip: float | None = None) -> dict[str, list[floa
     The list has a place for every rank from 1 on, so there must be no gap. For ranks deeper than
     the list ULTRA takes its last weight: estimate as deep as the lists you train on.
     """
+    if p.trust is not None:
+        raise BadOption(
+            "ULTRA multiplies clicks by one number a rank, and a curve with trust takes something "
+            "off rows without a click too. Use the form lightgbm or sql, or a plain curve."
+        )
     missing = sorted(set(range(1, int(p.ranks[-1]) + 1)) - set(p.ranks.tolist()))
     if missing:
         why = sorted({p.gaps[rank] for rank in missing if rank in p.gaps})
@@ -83,6 +89,30 @@ def ultra_ipw(p: Propensities, clip: float | None = None) -> dict[str, list[floa
             "with a smaller max_rank."
         )
     return {"IPW_list": p.weights(p.ranks, clip).tolist()}
+
+
+@dataclass(frozen=True)
+class LabelGain:
+    """LightGBM's `label_gain`, and the label of a row at each rank: clicked, and not clicked."""
+
+    gains: list[float]
+    clicked: dict[int, int]
+    unclicked: dict[int, int]
+
+
+def labels_with_trust(p: Propensities, clip: float | None = None) -> LabelGain:
+    """`label_gain` for a curve with trust: a row without click has a label by its rank as well.
+
+    Gains are (click - trust) / p, all raised by the same so that the least is 0: that changes no
+    difference between the rows of a search, which is all that a ranker learns from.
+    """
+    both = np.stack([p.gains(p.ranks, np.full(len(p.ranks), c), clip) for c in (True, False)])
+    gains = np.unique(both)
+    ranks = p.ranks.tolist()
+    clicked, unclicked = (
+        dict(zip(ranks, labels.tolist(), strict=True)) for labels in np.searchsorted(gains, both)
+    )
+    return LabelGain((gains - gains[0]).tolist(), clicked, unclicked)
 
 
 def label_gain(p: Propensities, clip: float | None = None) -> tuple[list[float], dict[int, int]]:
@@ -96,6 +126,11 @@ def label_gain(p: Propensities, clip: float | None = None) -> tuple[list[float],
     allowed, so 500 ranks are no problem; labels are kept as 32-bit floats, which hold whole
     numbers up to 2**24. What LightGBM does limit is the rows of one query: 10,000.
     """
+    if p.trust is not None:
+        raise BadOption(
+            "With trust, rows without a click have gains too: use labels_with_trust, or "
+            "export(path, 'lightgbm'), which has both."
+        )
     weights = p.weights(p.ranks, clip)
     gains = np.unique(weights)
     labels = np.searchsorted(gains, weights) + 1
@@ -112,8 +147,10 @@ def sql_case(
     shrunk: bool = True,
     table: str | None = None,
     leaning: bool | None = None,
+    click_column: str = "click",
 ) -> str:
-    """A CASE expression for your warehouse: the weight of a click by its rank, NULL without one.
+    """A CASE expression for your warehouse: the weight of a click by its rank, NULL without one; of
+    a curve with trust, what a row says of relevance, clicked or not.
 
     Parameters
     ----------
@@ -133,6 +170,8 @@ def sql_case(
         Goes before the names of the columns.
     leaning
         Old name of `shrunk`.
+    click_column
+        The column that is 1 or true for a click; only a curve with trust needs it.
     """
     if leaning is not None:
         warn_renamed("leaning=", "shrunk=")
@@ -141,6 +180,8 @@ def sql_case(
     path = (table,) if table else ()
     rank = d.quote(*path, rank_column)
     if not by_segment:
+        if p.trust is not None:
+            return _with_trust(p, rank, f"CAST({d.quote(*path, click_column)} AS INTEGER)", clip, d)
         return f"CAST({_by_rank(p, rank, clip, '')} AS {d.double})"
     curves = p.segments if shrunk else p.own_curves()
     if not curves:
@@ -168,9 +209,16 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=1) + "\n"
 
 
-def _lightgbm_text(found: tuple[list[float], dict[int, int]]) -> str:
-    gains, labels = found
-    return _json({"label_gain": gains, "label_of_click_at_rank": labels})
+def _lightgbm(p: Propensities, clip: float | None = None) -> dict[str, object]:
+    if p.trust is None:
+        gains, labels = label_gain(p, clip)
+        return {"label_gain": gains, "label_of_click_at_rank": labels}
+    found = labels_with_trust(p, clip)
+    return {
+        "label_gain": found.gains,
+        "label_of_click_at_rank": found.clicked,
+        "label_of_no_click_at_rank": found.unclicked,
+    }
 
 
 FORMATS.register(
@@ -187,8 +235,8 @@ FORMATS.register(
         "lightgbm",
         ending=".json",
         use="LightGBM's label_gain, and the label of a click at each rank",
-        function=label_gain,
-        text=_lightgbm_text,
+        function=_lightgbm,
+        text=_json,
     )
 )
 FORMATS.register(
@@ -206,6 +254,17 @@ def _by_rank(p: Propensities, rank: str, clip: float | None, indent: str) -> str
     weights = zip(p.ranks.tolist(), p.weights(p.ranks, clip).tolist(), strict=True)
     whens = "".join(f"{indent}  WHEN {r} THEN {_double(w)}\n" for r, w in weights)
     return f"CASE {rank}\n{whens}{indent}  ELSE NULL\n{indent}END"
+
+
+def _with_trust(p: Propensities, rank: str, click: str, clip: float | None, d: Dialect) -> str:
+    """(click - trust) / p."""
+    assert p.trust is not None
+    weights = p.weights(p.ranks, clip).tolist()
+    rows = zip(p.ranks.tolist(), weights, p.trust.tolist(), strict=True)
+    whens = "".join(
+        f"  WHEN {r} THEN ({click} - {_double(t)}) * {_double(w)}\n" for r, w, t in rows
+    )
+    return f"CAST(CASE {rank}\n{whens}  ELSE NULL\nEND AS {d.double})"
 
 
 def _double(value: float) -> str:

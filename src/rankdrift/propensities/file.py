@@ -38,9 +38,10 @@ from rankdrift.propensities.intervals import check_level
 from rankdrift.propensities.propensities import Difference, Propensities
 from rankdrift.propensities.steps import Steps, steps_of, unpack
 from rankdrift.propensities.table import (
-    FORMAT,
     FORMAT_FULL,
+    FORMAT_TRUST,
     PLAIN,
+    TRUST,
     about_all,
     about_each,
     all_curves,
@@ -103,7 +104,12 @@ def _each(p: Propensities, change: Callable[[Propensities], Propensities]) -> Pr
 
 def _rounded(curve: Propensities) -> Propensities:
     """With values as they are written."""
-    return replace(curve, log_p=np.log(_short("propensity", curve.values.tolist())))
+    log_p = np.log(_short("propensity", curve.values.tolist()))
+    trust, error = (
+        None if values is None else np.array(_short("trust", values.tolist()))
+        for values in (curve.trust, curve.trust_error)
+    )
+    return replace(curve, log_p=log_p, trust=trust, trust_error=error)
 
 
 def _pointwise(curve: Propensities) -> Propensities:
@@ -176,10 +182,10 @@ def _check_meta(meta: Any) -> dict[str, Any]:
     number = meta.get("format")
     if not isinstance(number, int) or number < 1:
         raise BadPropensities("it names no format. Estimate again.")
-    if number > FORMAT:
+    if number > FORMAT_TRUST:
         raise BadPropensities(
             f"it has format {number}, written by rankdrift {meta.get('version')}; this rankdrift "
-            f"reads up to format {FORMAT}. Upgrade rankdrift."
+            f"reads up to format {FORMAT_TRUST}. Upgrade rankdrift."
         )
     return meta
 
@@ -201,6 +207,7 @@ def _assemble(meta: Mapping[str, Any], arrays: Iterable[Mapping[str, Any]]) -> P
             "df": np.inf if about["df"] is None else float(about["df"]),
             "gaps": {int(rank): str(why) for rank, why in about["gaps"].items()},
             "provenance": dict(about["provenance"]),
+            **{n: np.array(about[n], dtype=np.float64) for n in TRUST if n in about},
             **_typed(columns),
         }
     return Propensities(
@@ -232,6 +239,9 @@ def _check_plain(meta: Mapping[str, Any]) -> None:
         maybe(whole, entry(curve, "parameters", "curves."), "curves.parameters")
         for rank, why in entries(entry(curve, "gaps", "curves."), "curves.gaps").items():
             text(why, f"curves.gaps.{rank}")
+        for name in {*TRUST} & {*curve}:
+            for value in items(curve[name], f"curves.{name}"):
+                number(value, f"curves.{name}", least=-1.0)
         provenance = entries(entry(curve, "provenance", "curves."), "curves.provenance")
         counted = entries(provenance.get("counts", {}), "curves.provenance.counts")
         options = entries(counted.get("options", {}), "curves.provenance.counts.options")
@@ -297,8 +307,13 @@ def _save_json(
         curves.append({**about, **columns, **errors})
     document = {**about_all(p, level, simultaneous), "curves": curves}
     if not steps:
-        document["format"] = FORMAT_FULL
+        document |= _in_full(p)
     write_text(path, _json(sealed(json.loads(json.dumps(document)))) + "\n")
+
+
+def _in_full(p: Propensities) -> dict[str, Any]:
+    """What says that every number is as it is."""
+    return {"format": FORMAT_FULL} if p.trust is None else {"full": True}
 
 
 def _by_column(deviations: Floats) -> dict[str, Any]:
@@ -330,7 +345,7 @@ def _load_json(file: Path) -> Propensities:
     changed = what_changed(meta)
     if changed:
         raise BadPropensities(changed)
-    exact = meta["format"] == FORMAT_FULL
+    exact = meta["format"] == FORMAT_FULL or bool(meta.get("full"))
     return _assemble(meta, (_of_json(curve, exact) for curve in meta["curves"]))
 
 
@@ -368,7 +383,7 @@ def _save_parquet(
     about_file = about_all(p, level, simultaneous)
     kept = [c.deviations for c in curves]
     if not steps:
-        about_file["format"] = FORMAT_FULL
+        about_file |= _in_full(p)
     for i, in_steps in enumerate(steps or ()):
         about[i]["steps"] = in_steps is not None
         if in_steps:

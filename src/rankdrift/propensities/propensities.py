@@ -50,6 +50,9 @@ class Propensities(Tabular):
     pairs, clicks (R,), how many of the pairs used were shown at a rank and how many clicks they got
     there;
     supported (R,), False where the data are too thin for the interval to be taken at its word.
+    trust (R,), where it was asked for: the chance of a click that needs no relevance, as the doc
+    stands where it stands, with its standard error. A click then says (click - trust) / p of
+    relevance, and so does its absence: see `gains`.
     """
 
     ranks: Ranks
@@ -73,6 +76,8 @@ class Propensities(Tabular):
     # The same segments, shrunk towards the pool as far as the data say (partial pooling).
     shrunk: Mapping[Segment, Propensities] = field(default_factory=dict)
     difference: Difference | None = None
+    trust: Floats | None = None
+    trust_error: Floats | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -178,6 +183,17 @@ class Propensities(Tabular):
             reach = simultaneous_quantile(self.deviations, error, level, self.df)
         return np.exp(self.log_p - reach * error), np.exp(self.log_p + reach * error)
 
+    def trust_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """(low, high), each (R,), of `trust`, each rank by itself; BadOption without it."""
+        check_level(level)
+        if self.trust is None or self.trust_error is None:
+            raise BadOption(
+                "This curve has no trust: what a click says is 1 / p. Estimate with --adjust trust "
+                "to have it."
+            )
+        reach = t_quantile(level, self.df) * self.trust_error
+        return self.trust - reach, self.trust + reach
+
     # -- change --------------------------------------------------------------------------------
 
     def relative_to(self, reference: int) -> Propensities:
@@ -270,6 +286,30 @@ class Propensities(Tabular):
             weights = np.minimum(weights, clip)
         return weights
 
+    def gains(self, ranks: ArrayLike, clicks: ArrayLike, clip: float | None = None) -> Floats:
+        """What results say of their relevance: click / p, and with trust (click - trust) / p, which
+        is below 0 for results that were not clicked.
+
+        Parameters
+        ----------
+        ranks
+            Of all results shown, clicked or not, of any shape.
+        clicks
+            Of the same shape, true or 1 for those clicked.
+        clip
+            The largest 1 / p allowed.
+        """
+        wanted, clicked = np.asarray(ranks), np.asarray(clicks)
+        if wanted.shape != clicked.shape:
+            raise BadOption(
+                f"ranks have the shape {wanted.shape} and clicks {clicked.shape}. Give one click "
+                "(true or false) for each rank."
+            )
+        if self.trust is None:
+            return np.where(clicked, self.weights(wanted, clip), 0.0)
+        trust = self.trust[self._places(wanted)]
+        return np.asarray((clicked.astype(float) - trust) * self.weights(wanted, clip))
+
     def _weights_by_segment(self, ranks: NDArray[Any], segments: NDArray[Any]) -> Floats:
         columns = segments[:, None] if segments.ndim == 1 else segments
         if not self.segments or columns.shape != (*ranks.shape, len(self.segment_columns)):
@@ -341,8 +381,9 @@ class Propensities(Tabular):
         -------
         dict
             Column -> values: segment, rank, propensity, low, high, std_error (of the log), pairs,
-            clicks, supported and df (of t, None if normal); and pooling if there are segments. What
-            is not known is None.
+            clicks, supported and df (of t, None if normal); and pooling if there are segments; and
+            trust with trust_low, trust_high and trust_error if there is trust. What is not known is
+            None.
         """
         return table_of(self, level, simultaneous, full)
 

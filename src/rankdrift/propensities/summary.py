@@ -28,7 +28,9 @@ def summarise(p: Propensities, level: float = 0.95, simultaneous: bool = False) 
     columns = table_of(p, level, simultaneous)
     shown = [r for r in p.ranks.tolist() if r in SHOWN_RANKS or r == p.reference]
     places = {rank: int(np.searchsorted(p.ranks, rank)) for rank in shown}
-    names = ("propensity", "low", "high", "supported")
+    names: tuple[str, ...] = ("propensity", "low", "high", "supported")
+    if p.trust is not None:
+        names += ("trust", "trust_low", "trust_high")
     found: dict[str, Any] = {
         "method": p.method,
         "reference": p.reference,

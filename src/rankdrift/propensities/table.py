@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 FORMAT = 2
 FORMAT_FULL = 1
 """Of files that hold every number as it is; older versions read them."""
+FORMAT_TRUST = 3
+"""Of files with a second curve, which older versions would pass over."""
+TRUST = ("trust", "trust_error")
+TRUST_COLUMNS = ("trust", "trust_low", "trust_high", "trust_error")
 NONE = "(none)"
 PLAIN = ("reference", "method", "errors", "log_likelihood", "parameters")
 _FURTHEST = 700.0  # a logarithm whose number still is one
@@ -81,7 +85,8 @@ def table_of(
     """Columns of plain values; low, high and std_error (of the log) are None without errors, and df
     where t is normal."""
     check_level(level)
-    columns: dict[str, list[Any]] = {name: [] for name in (*PROPENSITIES_COLUMNS, "df")}
+    trust = TRUST_COLUMNS if p.trust is not None else ()
+    columns: dict[str, list[Any]] = {name: [] for name in (*PROPENSITIES_COLUMNS, "df", *trust)}
     if _segmented(p):
         columns["pooling"] = []
     for pooling, segment, curve in all_curves(p if full else recommended(p)):
@@ -125,7 +130,7 @@ def curve_columns(
         name: [v if k else None for v, k in zip(values.tolist(), known.tolist(), strict=True)]
         for name, values in (("low", low), ("high", high), ("std_error", error))
     }
-    return {
+    found = {
         "rank": curve.ranks.tolist(),
         "propensity": curve.values.tolist(),
         **spread,
@@ -133,6 +138,10 @@ def curve_columns(
         "clicks": curve.clicks.tolist(),
         "supported": curve.supported.tolist(),
     }
+    if curve.trust is not None and curve.trust_error is not None:
+        bounds = curve.trust, *curve.trust_interval(level), curve.trust_error
+        found |= {n: values.tolist() for n, values in zip(TRUST_COLUMNS, bounds, strict=True)}
+    return found
 
 
 def about_all(p: Propensities, level: float, simultaneous: bool = False) -> dict[str, Any]:
@@ -143,7 +152,7 @@ def about_all(p: Propensities, level: float, simultaneous: bool = False) -> dict
         difference = {**_plain(vars(p.difference)), "left_out": left_out}
     return {
         "kind": PROPENSITIES_KIND,
-        "format": FORMAT,
+        "format": FORMAT if p.trust is None else FORMAT_TRUST,
         "version": __version__,
         "level": level,
         "simultaneous": simultaneous,
@@ -162,6 +171,7 @@ def about_each(p: Propensities) -> list[dict[str, Any]]:
             "df": float(curve.df) if np.isfinite(curve.df) else None,
             "gaps": {str(rank): why for rank, why in curve.gaps.items()},
             "provenance": _plain(curve.provenance),
+            **({n: _plain(getattr(curve, n)) for n in TRUST} if curve.trust is not None else {}),
         }
         for pooling, segment, curve in all_curves(p)
     ]
@@ -198,5 +208,18 @@ def check_curve(curve: Propensities) -> None:
         wrong = f"the reference rank {curve.reference} has no propensity"
     elif curve.log_p[curve.ranks == curve.reference] != 0:
         wrong = f"the propensity of the reference rank {curve.reference} is not 1"
+    elif curve.trust is not None:
+        wrong = _wrong_trust(curve)
     if wrong:
         raise BadPropensities(f"{wrong}. Estimate again, or correct the file.")
+
+
+def _wrong_trust(curve: Propensities) -> str | None:
+    size = curve.ranks.shape
+    if curve.trust is None or curve.trust_error is None:
+        return "it has trust without errors, or errors without it"
+    if curve.trust.shape != size or curve.trust_error.shape != size:
+        return f"trust does not have {many(len(curve.ranks), 'number')}"
+    if not (np.abs(curve.trust) < 1).all() or not (curve.trust_error >= 0).all():
+        return "some trust is no chance of a click, or has an error below 0"
+    return None

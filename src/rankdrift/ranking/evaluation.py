@@ -37,6 +37,7 @@ from rankdrift.ranking.gains import (
     as_propensities,
     fingerprint,
     other_curves,
+    refuse_trust,
     weigh,
 )
 from rankdrift.ranking.matrix import Feature, Matrix
@@ -129,6 +130,7 @@ def evaluate(
     if not isinstance(seed, int) or seed < 0:
         raise BadOption(f"seed must be a whole number from 0, not {seed!r}.")
     curve = as_propensities(propensities)
+    refuse_trust(curve, "evaluate")
     if curve is None and clip is not None:
         raise BadOption(
             "clip limits 1 / propensity in the weighted measures: give propensities too."

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -107,9 +107,13 @@ def export_training(
         The files written.
     """
     chosen = FORMS.get(form)
-    matrix = rows_to_learn(data, features, categorical, say or (lambda _: None))
-    weighting = Weighting(as_propensities(propensities), clip, beyond, pool)
-    lists, _ = weighting.weigh(matrix.shuffled() if chosen.as_trained else matrix)
+    curve = as_propensities(propensities)
+    trust = curve is not None and curve.trust is not None
+    matrix = rows_to_learn(data, features, categorical, say or (lambda _: None), unclicked=trust)
+    weighting = Weighting(curve, clip, beyond, pool)
+    lists, gains = weighting.weigh(matrix.shuffled() if chosen.as_trained else matrix)
+    if chosen.write is _weights:  # as they are: for whoever takes them, not for labels
+        lists = replace(lists, gain=lists.gain - gains.raised)
     with together():
         return chosen.write(lists, Path(path))
 

@@ -20,10 +20,10 @@ from rankdrift.ranking.matrix import Matrix
 
 Beyond = Literal["error", "clip"]
 """A click at a rank without propensity: stop, or take the propensity of the nearest rank."""
-GainKind = Literal["ipw", "dr", "poisson", "judgments"]
+GainKind = Literal["ipw", "dr", "poisson", "judgments", "dual"]
 """What is learnt from: clicks worth 1 / p; the same, where what a clip takes away is given back as
-features expect it (doubly robust); counts of clicks, with the propensity as exposure; or the judged
-relevance, in place of clicks."""
+features expect it (doubly robust); counts of clicks, with the propensity as exposure; the judged
+relevance, in place of clicks; or clicks whose worth is learnt along with the ranker."""
 # Of two gains that differ by less than this share, a library is told the same: its table of
 # different gains would be as long as the rows.
 SAME_GAIN = 0.01
@@ -31,11 +31,12 @@ SAME_GAIN = 0.01
 
 @dataclass(frozen=True)
 class Gains:
-    """gain (N,): 0 without a click, else 1 / p, at most `clip`.
+    """gain (N,): 0 without a click, else 1 / p, at most `clip`. By a curve with trust (click -
+    trust) / p, all raised by the same so that the least is 0: DCG of two orders differs as before.
 
     clicks: how many; effective: how many equally weighted clicks they are worth; clipped: how
     many were worth more than `clip`; borrowed: how many were at a rank without a propensity and
-    took that of the nearest rank.
+    took that of the nearest rank; raised: by how much all gains are, so that none is below 0.
     """
 
     gain: Floats
@@ -44,6 +45,7 @@ class Gains:
     largest: float
     clipped: int = 0
     borrowed: int = 0
+    raised: float = 0.0
 
     @property
     def table(self) -> Floats:
@@ -59,16 +61,18 @@ class Gains:
 @dataclass(frozen=True)
 class Lists:
     """Rows to learn from with the gain (N,) of each; exposure (N,): where gains are counts of
-    clicks, how many would be expected whatever the features, else None."""
+    clicks, how many would be expected whatever the features, else None; clip: the largest weight of
+    a click, where weights are learnt along with the ranker."""
 
     matrix: Matrix
     gain: Floats
     exposure: Floats | None = None
+    clip: float | None = None
 
     def take(self, keep: Bools) -> Lists:
         """Some of the rows."""
         exposure = None if self.exposure is None else self.exposure[keep]
-        return Lists(self.matrix.take(keep), self.gain[keep], exposure)
+        return Lists(self.matrix.take(keep), self.gain[keep], exposure, self.clip)
 
     def together(self) -> Lists:
         """Counts of rows of a query that have the same features added up: one row stands for
@@ -149,6 +153,8 @@ def weigh(
     clipped = int((gain > clip).sum()) if clip is not None else 0
     if clip is not None:
         gain = np.minimum(gain, clip)
+    if propensities is not None and propensities.trust is not None:
+        return _weigh_with_trust(matrix, propensities, clip, beyond, clipped)
     squares = float((gain**2).sum())
     return Gains(
         gain,
@@ -157,6 +163,29 @@ def weigh(
         largest=float(gain.max(initial=0.0)),
         clipped=clipped,
         borrowed=borrowed,
+    )
+
+
+def _weigh_with_trust(
+    matrix: Matrix, p: Propensities, clip: float | None, beyond: Beyond, clipped: int
+) -> Gains:
+    """Rows without a click have a gain too. What clicks are worth beside each other is told of
+    clicks."""
+    assert p.trust is not None
+    places, borrowed = _places(p, matrix.rank, beyond, "results")
+    weight = 1 / p.values if clip is None else np.minimum(1 / p.values, clip)
+    gain = (matrix.click - p.trust[places]) * weight[places]
+    clicks = gain[matrix.click]
+    squares = float((clicks**2).sum())
+    least = float(gain.min(initial=0.0))
+    return Gains(
+        gain - least,
+        clicks=matrix.n_clicks,
+        effective=float(clicks.sum()) ** 2 / squares if squares else 0.0,
+        largest=float(clicks.max(initial=0.0)),
+        clipped=clipped,
+        borrowed=borrowed,
+        raised=-least,
     )
 
 
@@ -202,6 +231,8 @@ class Weighting:
             p = self.looked_at(matrix)
             exposure = p * (matrix.n_clicks / p.sum())
             return Lists(matrix, matrix.click.astype(float), exposure), _counted(matrix)
+        if self.kind == "dual":
+            return Lists(matrix, matrix.click.astype(float), clip=self.clip), _counted(matrix)
         gains = self.by_clicks(matrix)
         if self.kind == "dr" and self.relevance is not None:
             p = self.looked_at(matrix)
@@ -214,6 +245,10 @@ class Weighting:
     def by_clicks(self, matrix: Matrix) -> Gains:
         """What clicks are worth by their weight, whatever is learnt from."""
         return weigh(matrix, self.propensities, clip=self.clip, beyond=self.beyond, pool=self.pool)
+
+    def largest(self, matrix: Matrix) -> float:
+        """The largest weight that a click has without a clip."""
+        return replace(self, clip=None).by_clicks(matrix).largest
 
     def looked_at(self, matrix: Matrix) -> Floats:
         """(N,): the propensity of every row; 1 without propensities."""
@@ -414,9 +449,29 @@ def fingerprint(p: Propensities) -> str:
         digest.update(repr((pooling, segment)).encode())
         digest.update(curve.ranks.astype("<i8").tobytes())
         digest.update(np.char.mod("%.5f", curve.log_p + 0.0).tobytes())
+        if curve.trust is not None:
+            digest.update(np.char.mod("%.5f", curve.trust + 0.0).tobytes())
     return digest.hexdigest()[:16]
 
 
 def as_propensities(p: Propensities | str | os.PathLike[str] | None) -> Propensities | None:
     """Propensities as they are, or read from their file."""
     return Propensities.load(p) if isinstance(p, str | os.PathLike) else p
+
+
+def refuse_trust(p: Propensities | None, who: str) -> None:
+    """Raise BadOption for a curve with trust, where all clicks are taken to need relevance.
+
+    Parameters
+    ----------
+    p
+        What was given.
+    who
+        The verb that cannot take it.
+    """
+    if p is not None and p.trust is not None:
+        raise BadOption(
+            f"{who} weighs clicks by 1 / propensity alone, and these propensities have trust: a "
+            "row says something without a click too. Give a plain curve, or none; train, judge and "
+            "the exports take trust."
+        )

@@ -10,7 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rankdrift.core.artefacts import RESULT_ENDINGS, ResultKind, kind_of_json
+from rankdrift.core.artefacts import (
+    DRIFT_FILE,
+    RESULT_ENDINGS,
+    RUN_RECORD,
+    ResultKind,
+    kind_of_json,
+)
 from rankdrift.core.digests import what_changed
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
 from rankdrift.core.plain import entries, entry, items, maybe, number, text, whole
@@ -131,7 +137,7 @@ def _files(path: Path) -> list[Path]:
         file
         for file in path.iterdir()
         if file.suffix.lower() in RESULT_ENDINGS and file.is_file()
-        if not file.name.endswith(BESIDE)
+        if not file.name.endswith(BESIDE) and file.name not in (RUN_RECORD, DRIFT_FILE)
     )
     if not files:
         raise BadOption(f"{path} holds no file of results ({', '.join(RESULT_ENDINGS)}).")

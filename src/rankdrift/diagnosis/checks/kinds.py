@@ -18,7 +18,7 @@ def check(data: Data) -> Finding:
         "better docs have a flatter curve",
         "users may trust the top blindly, or be drawn down the page by good docs.",
         advice="Weights of clicks are then wrong in the mean: randomise a share of searches to "
-        "know the size.",
+        "know the size, or take it for trust and estimate --adjust trust.",
         wanted=WANTED,
     )
 

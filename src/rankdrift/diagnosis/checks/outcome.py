@@ -29,7 +29,7 @@ def check(data: Data) -> Finding:
         flatter="Clicks that lead nowhere prefer the top: users seem to trust the top blindly, and "
         "the curve is too steep for good docs.",
         advice="Adjust for why docs moved (estimate --adjust score, with --score in the harvest), "
-        "or randomise a share of searches.",
+        "or for trust (--adjust trust), or randomise a share of searches.",
         factor=others,
         signs={MOVES: -1, KINDS: 1},
     )

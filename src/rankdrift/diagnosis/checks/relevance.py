@@ -21,7 +21,8 @@ def check(data: Data) -> Finding:
         flatter="The better a doc, the flatter its curve: users may trust the top blindly, or be "
         "drawn down the page by good docs. One curve does not fit all docs.",
         advice="Weights of clicks are then wrong in the mean. Test with a purchase column "
-        "(--outcome), and randomise a share of searches to know the size.",
+        "(--outcome), and randomise a share of searches to know the size. If users trust the top, "
+        "estimate --adjust trust corrects the curve.",
         # From the least to the most relevant docs is about three times the spread.
         factor=3.0,
         signs={KINDS: 1},

@@ -51,6 +51,7 @@ def curve_report(
     ]
     if plain:
         blocks += [line(text) for text in adjusted_words(found, plain)]
+    blocks += [line(text) for text in trust_words(found, level)]
     curves = found.segments
     unadjusted = plain.segments if plain else {}
     for segment, curve in curves.items():
@@ -75,6 +76,22 @@ def adjusted_words(found: Propensities, plain: Propensities) -> list[str]:
         if before is not None:
             told.append(f"{segment_words(segment)}, by its own clicks: {_change(curve, before)}.")
     return told
+
+
+def trust_words(found: Propensities, level: float) -> list[str]:
+    """What the second curve says at the top, and what a click is worth; nothing without it."""
+    if found.trust is None:
+        return []
+    place = int(np.argmax(found.trust))
+    rank, weight = int(found.ranks[place]), 1 / float(found.values[place])
+    low, high = (float(bound[place]) for bound in found.trust_interval(level))
+    deepest = int(found.ranks[-1])
+    return [
+        f"Trust: of every 1,000 results at rank {rank} {1000 * found.trust[place]:.0f} "
+        f"({1000 * low:.0f} to {1000 * high:.0f}) are clicked for standing there, compared with "
+        f"rank {deepest}. A click there says {weight * (1 - found.trust[place]):.2f} of relevance, "
+        f"and none {-weight * found.trust[place]:.2f}."
+    ]
 
 
 def _change(found: Propensities, plain: Propensities) -> str:
@@ -110,7 +127,9 @@ def _rows(
 ) -> Table:
     low, high = bounds
     top = max(float(found.values.max()), 1.0)
-    names = ["propensity", "low", "high", *(["plain"] if plain else []), *([""] if bars else [])]
+    names = ["propensity", "low", "high", *(["plain"] if plain else [])]
+    names += ["trust"] if found.trust is not None else []
+    names += [""] if bars else []
     rows = empty_table(["rank"], [*names, "pairs", "clicks", ""])
     for rank in shown_ranks(int(found.ranks[-1])):
         place = int(np.searchsorted(found.ranks, rank))
@@ -123,6 +142,7 @@ def _rows(
             curve_figure(low[place]),
             curve_figure(high[place]),
             *([_at(plain, rank)] if plain else []),
+            *([f"{found.trust[place]:.3f}"] if found.trust is not None else []),
             *([Text(bar, style="cyan")] if bars else []),
             f"{found.pairs[place]:,}",
             f"{found.clicks[place]:,}",
