@@ -63,6 +63,8 @@ accuracy:
 	$(BIN)/python -m benchmarks.accuracy --peers
 	$(BIN)/python -m benchmarks.accuracy.verdicts
 	$(BIN)/python -m benchmarks.accuracy.adjusting
+	$(BIN)/python -m benchmarks.accuracy.drift years
+	$(BIN)/python -m benchmarks.accuracy.drift changes
 
 docs:
 	$(PREPARE) docs

@@ -185,6 +185,7 @@ def test_the_statement_for_a_warehouse_gives_the_same_counts(log, tmp_path_facto
     assert counts.equals(rankdrift.harvest(rankdrift.read_log(str(log), search="search", **names)))
 
 
+@pytest.mark.slow
 def test_a_harvest_can_be_submitted_as_a_job(log, tmp_path):
     """With Spark's own command, in a process of its own, as on a cluster."""
     import pyspark
