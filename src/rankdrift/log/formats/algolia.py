@@ -35,7 +35,6 @@ ALGOLIA = Responses(
         "price": "hits.price",
     },
     shown_events=("search",),
-    reads_twice=True,
     search_ids=(("queryID",),),
     hit_ids=(("objectID",),),
     clicked="objectIDs",

@@ -6,12 +6,13 @@ from rankdrift.log.formats.format import (
     Fields,
     Format,
     has,
-    latest,
     named,
     search_words,
     unfolded,
+    view,
+    visit,
 )
-from rankdrift.log.layouts import EVENTS
+from rankdrift.log.layouts import VISITS
 
 _NOT_SET = "'(not set)'"
 _OF_EVENT = (
@@ -36,14 +37,14 @@ class _Ga4(Format):
 
         date = f.text("event_date")
         parts = (f"substr({date}, 1, 4)", f"substr({date}, 5, 2)", f"substr({date}, 7, 2)")
-        midnight = f"concat({parts[0]}, '-', {parts[1]}, '-', {parts[2]}, ' 00:00:00')"
+        iso = f"concat({parts[0]}, '-', {parts[1]}, '-', {parts[2]})"
         events = named(
             f,
             source,
             e_event=event,
             e_date=date,
-            e_day=d.instant_day.format(d.text_instant.format(midnight), "'UTC'"),
-            e_at=f.instant(("event_timestamp",)),
+            e_day=d.text_day.format(iso),
+            e_at=d.epoch_instant.format(f"{f.whole('event_timestamp')} / 1000000.0"),
             e_words=f"coalesce({known(param('search_term'))},"
             f" {search_words(param('page_location'), d)})",
             e_user=f.any_text(("user_pseudo_id",), ("user_id",)),
@@ -54,26 +55,28 @@ class _Ga4(Format):
             e_country=f.text("geo", "country"),
             e_items=f"CASE WHEN {lists} THEN {items} END" if items else d.text_list.format("NULL"),
         )
+        listed = known(item.text("item_list_name"), item.text("item_list_id"), "e_list")
         each = named(
             f,
             unfolded(events, "e_items", d),
             **{name: name for name in _OF_EVENT},
             i_doc=known(item.text("item_id"), item.text("item_name")),
-            i_list=known(item.text("item_list_name"), item.text("item_list_id"), "e_list"),
+            i_list=listed,
             i_index=item.whole("item_list_index"),
             i_place="rd_place",
+            i_visit=visit(("e_user", "e_session"), ("e_date", listed), d),
             i_price=item.number("price"),
             i_brand=known(item.text("item_brand")),
             i_category=known(item.text("item_category")),
         )
         shown = has("e_event", self.shown_events, d)
-        keys = ("e_date", "e_user", "e_session", "i_list")
         return self.rows(
             f,
             each,
             event="e_event",
             query="e_words",
-            search=latest(keys, "i_doc", shown, "e_at", d),
+            search=view(shown, "i_visit", "e_at", d),
+            visit="i_visit",
             doc="i_doc",
             ordinal="i_index",
             place="i_place",
@@ -129,7 +132,8 @@ GA4 = _Ga4(
     origins={
         "event": "event_name",
         "query": "search_term in event_params, or q, s, search, query or keyword in page_location",
-        "search": "event_date, user, session, list, and when the item was last viewed in it",
+        "search": "visit and event_timestamp, of a list viewed",
+        "visit": "event_date, user, session and list, which a list and its clicks have in common",
         "doc": "items.item_id, or item_name",
         "rank": "items.item_list_index, or the place in items if no index was ever logged",
         "day": "event_date, in the property's own time zone",
@@ -146,8 +150,9 @@ GA4 = _Ga4(
     },
     # A list and its clicks are in the table of one day, so that only tables that changed are
     # counted again.
-    layout=replace(EVENTS, crosses_days=False),
+    layout=replace(VISITS, crosses_days=False),
     shown_events=("view_item_list",),
     click_events=("select_item",),
     counts_from=True,
+    kinds={"search": "int"},
 )

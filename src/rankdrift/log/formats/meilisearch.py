@@ -36,7 +36,6 @@ MEILISEARCH = Responses(
         "price": "hits.price",
     },
     shown_events=("search",),
-    reads_twice=True,
     search_ids=(("queryUid",), ("metadata", "queryUid")),
     hit_ids=(("id",), ("_id",), ("objectId",)),
     clicked="objectId",
