@@ -73,12 +73,12 @@ class Fields:
         return self.dialect.quote(*self.within, *path) if self.find(*path) is not None else "NULL"
 
     def text(self, *path: str) -> str:
-        """A field as text, NULL where it is blank."""
+        """A field as text, NULL where that is empty."""
         sql = self.dialect.text.format(self.sql(*path))
-        return f"nullif({self.dialect.trim.format(sql)}, '')" if self.find(*path) else sql
+        return f"nullif({sql}, '')" if self.find(*path) else sql
 
     def any_text(self, *paths: tuple[str, ...]) -> str:
-        """The first of these fields that is not blank."""
+        """The first of these fields that is not empty."""
         there = [self.text(*path) for path in paths if self.find(*path)]
         if not there:
             return self.dialect.text.format("NULL")
@@ -92,6 +92,8 @@ class Fields:
 
     def number(self, *path: str) -> str:
         """A field as a double, NULL where it is none."""
+        if self.find(*path) in ("int", "float"):
+            return f"CAST({self.sql(*path)} AS {self.dialect.double})"
         return self.dialect.number.format(self.text(*path))
 
     def any_number(self, *names: str) -> str:
@@ -120,20 +122,30 @@ class Fields:
         shape = found[0] if isinstance(found, list) and isinstance(found[0], Mapping) else {}
         return Fields(shape, self.dialect, (alias,))
 
-    def entry(self, path: tuple[str, ...], key: str, name: str, *inside: tuple[str, ...]) -> str:
-        """Of a list of entries, such as event_params, the text of the one whose `key` is `name`:
-        the first of the fields `inside` it that is not blank."""
-        listed, entries = self.listed(*path), self.inside(*path)
-        if not listed or not entries.find(key):
-            return self.dialect.text.format("NULL")
-        d = self.dialect
-        entry = d.entry.format(listed, d.quote(key), d.literal(name))
-        there = [
-            f"nullif({d.text.format(f'({entry}).{d.quote(*field)}')}, '')"
-            for field in inside
-            if entries.find(*field)
-        ]
-        return f"coalesce({', '.join([*there, d.text.format('NULL')])})"
+    def with_entries(self, source: str, path: str, key: str, **names: str) -> "tuple[Fields, str]":
+        """The fields and the FROM item with some entries of a list of them, such as event_params,
+        beside the others, each found once.
+
+        Parameters
+        ----------
+        source
+            The FROM item that has the list.
+        path
+            The list.
+        key
+            The field of an entry that names it.
+        names
+            What the entry is to be called -> how its key names it.
+        """
+        listed, entry, d = self.listed(path), self.inside(path), self.dialect
+        if not listed or not entry.find(key):
+            return self, source
+        found = ", ".join(
+            f"{d.entry.format(listed, d.quote(key), d.literal(name))} AS {column}"
+            for column, name in names.items()
+        )
+        shape = {**self.shape, **dict.fromkeys(names, entry.shape)}
+        return Fields(shape, d, self.within), f"(SELECT *, {found} FROM {source}) AS rd_entries"
 
 
 def null(kind: ColumnKind, d: Dialect) -> str:
@@ -317,15 +329,15 @@ def visit(who: Iterable[str], keys: Iterable[str], d: Dialect) -> str:
     Parameters
     ----------
     who
-        Users and sessions: one of them must be known.
+        Users and sessions, as text: one of them must be known.
     keys
-        What else must be equal, such as the list.
+        What else must be equal, as text, such as the list.
     d
         The dialect that these are in.
     """
-    who = [d.text.format(each) for each in who]
+    who = tuple(who)
+    parts = [f"coalesce({each}, '')" for each in (*who, *keys)]
     known = f"coalesce({', '.join(who)})" if len(who) > 1 else who[0]
-    parts = [f"coalesce({each}, '')" for each in (*who, *map(d.text.format, keys))]
     return f"CASE WHEN {known} IS NOT NULL THEN {told_by(parts, d)} END"
 
 

@@ -8,6 +8,7 @@ from rankdrift.log.formats.format import (
     has,
     named,
     search_words,
+    told_by,
     unfolded,
     view,
     visit,
@@ -16,9 +17,13 @@ from rankdrift.log.layouts import VISITS
 
 _NOT_SET = "'(not set)'"
 _OF_EVENT = (
-    "e_event", "e_date", "e_day", "e_at", "e_words", "e_user", "e_session", "e_platform",
-    "e_device", "e_country",
+    "e_event", "e_shown", "e_visit", "e_day", "e_at", "e_words", "e_user", "e_session",
+    "e_platform", "e_device", "e_country",
 )  # fmt: skip
+_PARAMS = {
+    "p_term": "search_term", "p_page": "page_location", "p_session": "ga_session_id",
+    "p_list": "item_list_name", "p_list_id": "item_list_id",
+}  # fmt: skip
 
 
 class _Ga4(Format):
@@ -28,55 +33,56 @@ class _Ga4(Format):
         event, items = f.text("event_name"), f.listed("items")
         lists = has(event, (*self.shown_events, *self.click_events), d)
 
-        def param(name: str) -> str:
-            values = (("value", kind) for kind in ("string_value", "int_value"))
-            return f.entry(("event_params",), "key", name, *values)
+        f, source = f.with_entries(source, "event_params", "key", **_PARAMS)
+
+        def param(name: str) -> str:  # a search for 2024 is a number
+            return f.any_text(*((name, "value", kind) for kind in ("string_value", "int_value")))
 
         def known(*fields: str) -> str:
             return f"coalesce({', '.join(f'nullif({sql}, {_NOT_SET})' for sql in fields)})"
 
-        date = f.text("event_date")
+        date, session = f.text("event_date"), param("p_session")
+        user = f.any_text(("user_pseudo_id",), ("user_id",))
         parts = (f"substr({date}, 1, 4)", f"substr({date}, 5, 2)", f"substr({date}, 7, 2)")
         iso = f"concat({parts[0]}, '-', {parts[1]}, '-', {parts[2]})"
         events = named(
             f,
             source,
             e_event=event,
-            e_date=date,
+            e_shown=has(event, self.shown_events, d),
+            e_visit=visit((user, session), (date,), d),
             e_day=d.text_day.format(iso),
             e_at=d.epoch_instant.format(f"{f.whole('event_timestamp')} / 1000000.0"),
-            e_words=f"coalesce({known(param('search_term'))},"
-            f" {search_words(param('page_location'), d)})",
-            e_user=f.any_text(("user_pseudo_id",), ("user_id",)),
-            e_session=param("ga_session_id"),
-            e_list=known(param("item_list_name"), param("item_list_id")),
+            e_words=f"coalesce({known(param('p_term'))},"
+            f" {search_words(param('p_page'), d)})",
+            e_user=user,
+            e_session=session,
+            e_list=known(param("p_list"), param("p_list_id")),
             e_platform=f.text("platform"),
             e_device=f.text("device", "category"),
             e_country=f.text("geo", "country"),
             e_items=f"CASE WHEN {lists} THEN {items} END" if items else d.text_list.format("NULL"),
         )
-        listed = known(item.text("item_list_name"), item.text("item_list_id"), "e_list")
         each = named(
             f,
             unfolded(events, "e_items", d),
             **{name: name for name in _OF_EVENT},
             i_doc=known(item.text("item_id"), item.text("item_name")),
-            i_list=listed,
+            i_list=known(item.text("item_list_name"), item.text("item_list_id"), "e_list"),
             i_index=item.whole("item_list_index"),
             i_place="rd_place",
-            i_visit=visit(("e_user", "e_session"), ("e_date", listed), d),
             i_price=item.number("price"),
             i_brand=known(item.text("item_brand")),
             i_category=known(item.text("item_category")),
         )
-        shown = has("e_event", self.shown_events, d)
+        in_list = f"CASE WHEN e_visit IS NOT NULL THEN {told_by(('e_visit', 'i_list'), d)} END"
         return self.rows(
             f,
             each,
             event="e_event",
             query="e_words",
-            search=view(shown, "i_visit", "e_at", d),
-            visit="i_visit",
+            search=view("e_shown", told_by(("e_visit", "i_list"), d), "e_at", d),
+            visit=in_list,
             doc="i_doc",
             ordinal="i_index",
             place="i_place",

@@ -80,6 +80,7 @@ class DuckdbEngine:
         _refuse_bzip2(source)
         self._folder = Scratch()
         self.staged: str | None = None  # the file that text formats were parsed into
+        self.rows_sql = ""  # of a known format: the SELECT from its files to its rows
         self._con = self._connect(memory, threads)
         self.input = source = reach(self._con, source)
         with reading(source):
@@ -153,8 +154,8 @@ class DuckdbEngine:
     def _take_format(self, format: Format, read: str, shape: Shape) -> None:
         fields = Fields(shape, DUCKDB)
         check_fields(format, shape)
-        self._rows = format.select(fields, f"{read} AS rd_read")
-        self._name_rows(f"({self._rows}) AS rd_rows")
+        self.rows_sql = format.select(fields, f"{read} AS rd_read")
+        self._name_rows(f"({self.rows_sql}) AS rd_rows")
 
     def _name_rows(self, rows: str) -> None:
         assert self.format
@@ -360,13 +361,13 @@ class DuckdbEngine:
         staged = self.path("staged.parquet")
         read = reader(source.paths, source.format, filename=True, folders=self.folders)
         try:
-            self._write(self._rows if self.format else f"SELECT * FROM {read}", staged, progress)
+            self._write(self.rows_sql if self.format else f"SELECT * FROM {read}", staged, progress)
         except duckdb.InvalidInputException:
             if not self.format or self.format.reads != "json":
                 raise
             # Some value is of another type than others of its field.
             self._take_format(self.format, *format_reader(source, self.format))
-            self._write(self._rows, staged, progress)
+            self._write(self.rows_sql, staged, progress)
         parsed = f"read_parquet({DUCKDB.literal(staged)})"
         if self.format:
             self._name_rows(parsed)
