@@ -39,8 +39,13 @@ def run(rows: int) -> dict[str, Any]:
         ("format", "megabytes", "scan s", "rows s", "rows / scan", "kept / scan", "harvest s"),
         (
             (
-                name, one["megabytes"], one["scan"], one["rows"], one["ratio"],
-                one["kept"] / one["scan"], one["harvest"],
+                name,
+                one["megabytes"],
+                one["scan"],
+                one["rows"],
+                one["ratio"],
+                one["kept"] / one["scan"],
+                one["harvest"],
             )
             for name, one in measured.items()
         ),

@@ -12,6 +12,8 @@ JUDGMENTS_KEY = "rankdrift_judgments"
 # `kind` in JSON, and the first line of CSV.
 PROPENSITIES_KIND = "rankdrift propensities"
 EXPERIMENT_KIND = "rankdrift experiment"
+BESIDE = ".meta.json"
+"""How the file beside a model ends that has what is known about it."""
 PROPENSITIES_COLUMNS = tuple(
     "segment rank propensity low high std_error pairs clicks supported".split()
 )

@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from rankdrift.core.settings_used import with_settings
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -34,8 +36,8 @@ def digest(document: Mapping[str, Any], arrays: Iterable[NDArray[Any]] = ()) -> 
 
 
 def sealed(document: Mapping[str, Any], arrays: Iterable[NDArray[Any]] = ()) -> dict[str, Any]:
-    """The document with its digest at the end."""
-    plain = {name: value for name, value in document.items() if name != KEY}
+    """The document with the settings of the command that writes it, and its digest at the end."""
+    plain = with_settings({name: value for name, value in document.items() if name != KEY})
     return {**plain, KEY: digest(plain, arrays)}
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rankdrift.core.artefacts import RESULT_ENDINGS, ResultKind, kind_of_json
+from rankdrift.core.artefacts import BESIDE, RESULT_ENDINGS, ResultKind, kind_of_json
 from rankdrift.core.digests import what_changed
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
 from rankdrift.core.plain import entries, entry, items, maybe, number, text, whole
@@ -22,7 +22,6 @@ from rankdrift.judging.judgments import Judgments
 from rankdrift.propensities.file import NoPropensities
 from rankdrift.propensities.periods import Period, Steadiness
 from rankdrift.propensities.propensities import Propensities
-from rankdrift.ranking.ranker import BESIDE
 
 Plain = Mapping[str, Any]
 

@@ -53,8 +53,7 @@ class _Ga4(Format):
             e_visit=visit((user, session), (date,), d),
             e_day=d.text_day.format(iso),
             e_at=d.epoch_instant.format(f"{f.whole('event_timestamp')} / 1000000.0"),
-            e_words=f"coalesce({known(param('p_term'))},"
-            f" {search_words(param('p_page'), d)})",
+            e_words=f"coalesce({known(param('p_term'))}, {search_words(param('p_page'), d)})",
             e_user=user,
             e_session=session,
             e_list=known(param("p_list"), param("p_list_id")),

@@ -41,8 +41,8 @@ class Responses(Format):
             "index": f.any_text(("index",), ("indexUid",), ("metadata", "indexUid")),
         }
         docs = f.listed(self.clicked)
-        listed = unfolded(f"(SELECT * FROM {documents} WHERE {event} IS NOT NULL) AS rd_events",
-                          docs, d) if docs else f"{documents} WHERE {event} IS NOT NULL"  # fmt: skip
+        happened = f"{documents} WHERE {event} IS NOT NULL"
+        listed = unfolded(f"(SELECT * FROM {happened}) AS rd_events", docs, d) if docs else happened
         events = self.rows(
             f,
             listed,
