@@ -5,7 +5,7 @@ from rankdrift.log.formats.responses import Responses
 ALGOLIA = Responses(
     name="algolia",
     title="Algolia Insights events and logged search responses",
-    schema="Insights API 1 and the response of Search API 1",
+    schema="Insights API 1 and the response of Search API 1, as of March 2026",
     needs="click events with queryID, and search responses (clickAnalytics=true) with a timestamp",
     shape={
         "eventType": "text",

@@ -102,7 +102,7 @@ class _Ga4(Format):
 GA4 = _Ga4(
     name="ga4",
     title="Google Analytics 4, exported to BigQuery",
-    schema="the schema of events_YYYYMMDD and events_intraday_YYYYMMDD as of 2025",
+    schema="the BigQuery Export schema of events_YYYYMMDD and events_intraday_YYYYMMDD, as of 2026",
     needs="the events view_item_list and select_item, with the search term (search_term, or q in "
     "page_location)",
     shape={

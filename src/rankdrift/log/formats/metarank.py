@@ -43,7 +43,7 @@ class _Metarank(Format):
 METARANK = _Metarank(
     name="metarank",
     title="Metarank",
-    schema="the event format of Metarank 0.7",
+    schema="the event schema of Metarank 0.7",
     needs="ranking events with a field named query, and interactions of type click with ranking",
     shape={
         "event": "text",

@@ -22,7 +22,7 @@ _OF_QUERIES = (
     "query_response_object_ids", "object_id_field", "client_id",
 )  # fmt: skip
 _SHOWN = ("impression", "impressions", "item_impression", "product_impression")
-_CLICKS = ("click", "item_click", "product_click", "result_click")
+_CLICKS = ("click", "click_through", "item_click", "product_click", "result_click")
 _VIEWS = ("view", "item_view")  # what older demonstrations call an impression; others a page
 
 
@@ -127,7 +127,7 @@ class _Ubi(Format):
 UBI = _Ubi(
     name="ubi",
     title="User Behavior Insights (OpenSearch, Solr)",
-    schema="UBI 1.0 to 1.3",
+    schema="UBI 1.0.0 to 1.3.0 (February 2025)",
     needs="ubi_events with impressions and clicks, or ubi_queries with query_response_hit_ids",
     shape={
         **_DOCUMENT,
