@@ -20,7 +20,7 @@ from rankdrift.log.sources import find
 from tests.support.log_formats import RANKS, WRITERS, plain_log
 
 SLOWEST = 2.5  # times a bare scan, to have rows of the log
-ROUNDS = 2
+ROUNDS = 3
 MOST_ROWS = 1_200_000  # results shown: some hundred megabytes of JSON
 
 
