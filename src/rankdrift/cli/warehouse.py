@@ -58,8 +58,6 @@ def sql(
         rankdrift sql --dialect bigquery --table shop.events \\
             --query keywords --doc item --rank position --click clicked \\
             --day date > harvest.sql
-        rankdrift sql --format ga4 --dialect bigquery \\
-            --table analytics_1.events_20240501 --dbt rankdrift_dbt
     """
     from rankdrift.harvesting.warehouse import warehouse_sql
 
