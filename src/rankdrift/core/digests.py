@@ -11,6 +11,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from rankdrift.core.lineage import KEY as LINEAGE
+from rankdrift.core.lineage import lineage
+from rankdrift.core.settings_used import KEY as SETTINGS
 from rankdrift.core.settings_used import with_settings
 
 if TYPE_CHECKING:
@@ -36,9 +39,17 @@ def digest(document: Mapping[str, Any], arrays: Iterable[NDArray[Any]] = ()) -> 
 
 
 def sealed(document: Mapping[str, Any], arrays: Iterable[NDArray[Any]] = ()) -> dict[str, Any]:
-    """The document with the settings of the command that writes it, and its digest at the end."""
-    plain = with_settings({name: value for name, value in document.items() if name != KEY})
-    return {**plain, KEY: digest(plain, arrays)}
+    """The document with the settings of the command that writes it, and its
+    digest at the end. What a run makes has its lineage before that: the
+    run, digests of what it was made of, and that of the content, the same whichever run made it."""
+    plain = {
+        name: value for name, value in document.items() if name not in (KEY, LINEAGE, SETTINGS)
+    }
+    made, content = lineage(), list(arrays)
+    if made:
+        plain[LINEAGE] = {**made.to_dict(), "content": digest(plain, content)}
+    plain = with_settings(plain)
+    return {**plain, KEY: digest(plain, content)}
 
 
 def what_changed(
