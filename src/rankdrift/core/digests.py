@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from rankdrift.core.lineage import KEY as LINEAGE
 from rankdrift.core.lineage import lineage
-from rankdrift.core.settings_used import KEY as SETTINGS
 from rankdrift.core.settings_used import with_settings
 
 if TYPE_CHECKING:
@@ -42,9 +41,7 @@ def sealed(document: Mapping[str, Any], arrays: Iterable[NDArray[Any]] = ()) -> 
     """The document with the settings of the command that writes it, and its
     digest at the end. What a run makes has its lineage before that: the
     run, digests of what it was made of, and that of the content, the same whichever run made it."""
-    plain = {
-        name: value for name, value in document.items() if name not in (KEY, LINEAGE, SETTINGS)
-    }
+    plain = {name: value for name, value in document.items() if name not in (KEY, LINEAGE)}
     made, content = lineage(), list(arrays)
     if made:
         plain[LINEAGE] = {**made.to_dict(), "content": digest(plain, content)}

@@ -31,9 +31,10 @@ def using(settings: Mapping[str, Any]) -> Iterator[None]:
 
 
 def with_settings(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with the settings that are used; as it is outside of a command."""
+    """The document with the settings that are used; as it is outside of a command, or if it has
+    some of its own."""
     used = _USED.get()
-    return {**document, KEY: dict(used)} if used is not None else dict(document)
+    return {KEY: dict(used), **document} if used is not None else dict(document)
 
 
 def in_page() -> str:
