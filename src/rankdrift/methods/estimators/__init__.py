@@ -14,6 +14,16 @@ from rankdrift.methods.estimators import em
 from rankdrift.methods.estimators import interventions
 from rankdrift.methods.estimators import click_rates
 from rankdrift.methods.estimators import experiments
+from rankdrift.methods.estimators import dual
 # isort: on
 
-__all__ = ["METHODS", "click_rates", "drift", "em", "experiments", "interventions", "ratios"]
+__all__ = [
+    "METHODS",
+    "click_rates",
+    "drift",
+    "dual",
+    "em",
+    "experiments",
+    "interventions",
+    "ratios",
+]
