@@ -104,6 +104,35 @@ def test_s3_gives_the_same_counts(s3, folder, ending):
     assert same(harvest(read_log(both)), expected)
 
 
+@pytest.mark.parametrize("scheme", ["gs", "az"])
+def test_other_clouds_are_read_by_what_fsspec_has_for_them(scheme, folder, monkeypatch):
+    """The systems themselves are stood in for by files here: the way from an address to counts is
+    what runs. az:// is called abfs:// by its own system, and so it is here."""
+    from fsspec.implementations.dirfs import DirFileSystem
+    from fsspec.implementations.local import LocalFileSystem
+
+    class Cloud(DirFileSystem):
+        protocol = ("abfs", "az") if scheme == "az" else ("gs", "gcs")
+
+        def __init__(self, **options):
+            super().__init__(path=str(folder.parent), fs=LocalFileSystem(), **options)
+
+        @classmethod
+        def _strip_protocol(cls, path):
+            return path.partition("://")[2] if "://" in path else path
+
+        def unstrip_protocol(self, name):
+            return f"{self.protocol[0]}://{name}"
+
+    monkeypatch.setitem(sys.modules["fsspec.registry"]._registry, scheme, Cloud)
+    expected = harvest(read_log(folder / "*.parquet"))
+    for where in (f"{scheme}://{folder.name}/*.parquet", f"{scheme}://{folder.name}/day-1.parquet"):
+        wanted = expected if "*" in where else harvest(read_log(folder / "day-1.parquet"))
+        assert same(harvest(read_log(where)), wanted)
+    with pytest.raises(BadLog, match=f"No file at '{scheme}://{folder.name}/none.csv'"):
+        read_log(f"{scheme}://{folder.name}/none.csv")
+
+
 def test_a_folder_of_s3_wants_its_format(s3, folder):
     with pytest.raises(BadLog, match=r"or name the files by a pattern, such as \*\.parquet"):
         read_log(f"{s3}/")

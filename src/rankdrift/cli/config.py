@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,9 @@ from rankdrift.cli.exits import Exit
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.cli.settings import FILE, Setting, in_force, settings_file
 from rankdrift.cli.settings_schema import EVERY_OPTION, settings_schema, verbs
+from rankdrift.core.artefacts import BESIDE
 from rankdrift.core.errors import BadOption, did_you_mean
+from rankdrift.core.settings_used import settings_of
 
 LOG = "log"
 """What the options of a log go by, beside the tables of the verbs."""
@@ -23,8 +26,16 @@ _OF_ALL = ("json", "quiet")  # what every verb takes, and nobody keeps in a file
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[VERB [OPTIONS]...]")
 @click.option("--changed", is_flag=True, help="Only what is not a default.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of such a file instead.")
+@click.option(
+    "--of",
+    "made",
+    metavar="FILE",
+    help="Print those that counts, propensities, judgments, a model or a report were made with.",
+)
 @talking
-def config(screen: Screen, words: tuple[str, ...], changed: bool, schema: bool) -> int:
+def config(
+    screen: Screen, words: tuple[str, ...], changed: bool, schema: bool, made: str | None
+) -> int:
     """Print every setting, and where it is from.
 
     What is typed wins over a variable of the environment (RANKDRIFT_MAX_RANK, or
@@ -38,6 +49,8 @@ def config(screen: Screen, words: tuple[str, ...], changed: bool, schema: bool) 
     """
     if schema:
         return _print_schema(screen)
+    if made is not None:
+        return _print_made(screen, made, changed)
     ctx = click.get_current_context()
     path = settings_file(ctx.params.get("config"))
     if words:
@@ -74,6 +87,26 @@ def _print_schema(screen: Screen) -> int:
     found = settings_schema()
     screen.text(json.dumps(found, indent=2, ensure_ascii=False))
     screen.answer(found)
+    return Exit.GOOD
+
+
+def _print_made(screen: Screen, path: str, changed: bool) -> int:
+    if not os.path.isfile(path):
+        raise BadOption(f"There is no file {path!r}. Give one that rankdrift wrote.")
+    beside = path + BESIDE
+    found = settings_of(beside if os.path.isfile(beside) else path)
+    if found is None:
+        raise BadOption(
+            f"{path!r} does not tell its settings: it was not written by a command of rankdrift's, "
+            "or by one that is older, or its kind of file has no room for them (CSV, plain text)."
+        )
+    settings = [
+        Setting(name, about["value"], about["from"], about["place"])
+        for name, about in found.items()
+        if name not in _OF_ALL and not (changed and about["from"] == "default")
+    ]
+    screen.answer({"file": path, "settings": {s.name: s.to_dict() for s in settings}})
+    _show(screen, {path: settings} if settings else {}, path)
     return Exit.GOOD
 
 
@@ -122,7 +155,7 @@ def _context(name: tuple[str, ...], words: tuple[str, ...], ctx: click.Context) 
     return verb.make_context(name[-1], list(words), parent=above, resilient_parsing=True)
 
 
-def _show(screen: Screen, found: dict[str, list[Setting]]) -> None:
+def _show(screen: Screen, found: dict[str, list[Setting]], file: str | None = None) -> None:
     from rankdrift.report.terminal.tables import empty_table, heading, indent, line
 
     blocks: list[Any] = []
@@ -134,6 +167,7 @@ def _show(screen: Screen, found: dict[str, list[Setting]]) -> None:
             style = "dim" if s.origin == "default" else ""
             text = "" if value is None else json.dumps(value, ensure_ascii=False)
             table.add_row(line(s.name, style), line(text, style), line(place, style))
-        title = "Of a log, for every verb that reads one" if name == LOG else f"[{name}]"
+        title = f"{name} was made with" if file else f"[{name}]"
+        title = "Of a log, for every verb that reads one" if name == LOG else title
         blocks += [heading(title), indent(table)]
     screen.show(*blocks) if blocks else screen.say("Nothing is set: all is as by default.")

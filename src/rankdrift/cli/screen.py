@@ -22,6 +22,7 @@ from rankdrift.cli.settings import running_settings, takes_settings, told
 from rankdrift.core.artefacts import REPORTED, kind_of_json
 from rankdrift.core.digests import sealed
 from rankdrift.core.errors import Remark
+from rankdrift.core.settings_used import using
 from rankdrift.core.words import printable, typed_word
 
 if TYPE_CHECKING:
@@ -78,8 +79,6 @@ class Screen:
         if not self.json:
             return
         kept = kind_of_json(document) in REPORTED
-        if kept:
-            document = {**document, "settings": running_settings()}
         text = json.dumps(document, indent=2, allow_nan=False)
         if kept:
             text = json.dumps(sealed(json.loads(text)), indent=2)
@@ -124,7 +123,7 @@ def talking(command: Callable[..., Any]) -> Callable[..., Any]:
         context = click.get_current_context()
         screen = Screen(quiet, as_json, alone=context.find_object(Step) is None)
         screen.say(*told(context))
-        with _noting(screen):
+        with _noting(screen), using(running_settings()):
             return command(screen=screen, **options)
 
     return run

@@ -25,6 +25,7 @@ CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 # write, lest a folder from somewhere else choose which of your files is replaced.
 TYPED_ONLY = (
     "config", "help_all", "output", "html", "chart", "export", "force", "schema", "metrics",
+    "of", "dbt",
 )  # fmt: skip
 _ORIGINS = "rankdrift.settings"  # in a context's `meta`: where the options not typed are from
 

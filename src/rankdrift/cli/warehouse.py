@@ -1,5 +1,6 @@
 """rankdrift sql and rankdrift import-counts"""
 
+import os
 from typing import Any
 
 import click
@@ -12,9 +13,11 @@ from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.core.dialects import DIALECTS
 from rankdrift.core.errors import BadOption
+from rankdrift.core.words import many
 
 # Dialects whose text the tests run; that of the others they parse.
 RUN = ("duckdb", "spark", "databricks", "clickhouse", "postgres")
+RUN_BY_DBT = ("duckdb",)
 
 
 @click.command(cls=Sections, first=("dialect", "table", *COUNTING))
@@ -29,6 +32,7 @@ RUN = ("duckdb", "spark", "databricks", "clickhouse", "postgres")
     "click, doc, search, page, same int; day date; the rest text.",
 )
 @click.option("--appearances", is_flag=True, help="What `judge` takes, instead of counts.")
+@click.option("--dbt", metavar="FOLDER", help="Write a package for dbt there instead.")
 @size_options
 @log_options(without=(*ENGINE, "table"))
 @talking
@@ -39,6 +43,7 @@ def sql(
     table: str,
     types: tuple[str, ...],
     appearances: bool,
+    dbt: str | None,
     buckets: int | None,
     max_shown: int | None,
     **options: Any,
@@ -65,6 +70,8 @@ def sql(
         more["log"] = log
     else:
         more |= given(options)
+    if dbt is not None:
+        return _write_dbt(screen, dbt, table, dialect=dialect, appearances=appearances, **more)
     text = warehouse_sql(table, dialect=dialect, appearances=appearances, **more)
     screen.text(text)
     screen.answer({"dialect": dialect, "table": table, "sql": text})
@@ -78,6 +85,34 @@ def sql(
         screen.next("rankdrift", "judge", "result.csv", "--propensities", "propensities.json")
     else:
         screen.next("rankdrift", "import-counts", "result.csv", "-o", "counts.parquet")
+    return Exit.GOOD
+
+
+def _write_dbt(screen: Screen, folder: str, table: str, **more: Any) -> int:
+    from rankdrift.core.files import together, write_text
+    from rankdrift.harvesting.dbt import PACKAGE, dbt_package
+
+    files = dbt_package(table, **more)
+    there = os.listdir(folder) if os.path.isdir(folder) else []
+    if there and "macros" not in there:
+        raise BadOption(
+            f"The folder {folder!r} has files of its own. Name one that is empty, or that has such "
+            "a package, which is then replaced."
+        )
+    with together():
+        for name, text in files.items():
+            write_text(os.path.join(folder, name), text)
+    screen.answer({"dialect": more["dialect"], "table": table, "dbt": sorted(files)})
+    models = [name for name in files if name.endswith(".sql") and name.startswith("models")]
+    last = os.path.basename(models[-1]).removesuffix(".sql")
+    screen.say(
+        f"A package for dbt is in {folder}: {many(len(models), 'model')} and a macro. Its profile "
+        f"is {PACKAGE}; or name the folder in packages.yml of a project of yours (local:).",
+        f"After `dbt run`, export the table {last} with its column names.",
+    )
+    if more["dialect"] not in RUN_BY_DBT:
+        screen.say(f"Checked: the tests run it with dbt on DuckDB, not on {more['dialect']}.")
+    screen.command("Next:", "dbt", "run", "--project-dir", folder)
     return Exit.GOOD
 
 

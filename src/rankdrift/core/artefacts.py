@@ -13,6 +13,8 @@ PARQUET_KEYS = (COUNTS_KEY, PROPENSITIES_KEY, JUDGMENTS_KEY)
 # `kind` in JSON, and the first line of CSV.
 PROPENSITIES_KIND = "rankdrift propensities"
 EXPERIMENT_KIND = "rankdrift experiment"
+BESIDE = ".meta.json"
+"""How the file beside a model ends that has what is known about it."""
 RUN_KIND = "rankdrift run"
 RUN_RECORD, DRIFT_FILE = "run.json", "drift.json"
 """What a run writes about itself, and about how days differ, beside its results."""

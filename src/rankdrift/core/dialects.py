@@ -57,6 +57,7 @@ class Dialect:
         " AS rd_source"
     )
     size: str = "coalesce(cardinality({}), 0)"  # how many elements a list has, 0 for NULL
+    whole_hash: str = "{}"  # a `hash` as a BIGINT
     # the first struct of list {0} whose field {1} is {2}
     entry: str = "element_at(filter({0}, v -> v.{1} = {2}), 1)"
     part: str = "split_part({0}, {1}, {2})"  # part {2}, from 1, of text {0} cut at {1}
@@ -147,13 +148,15 @@ DUCKDB = Dialect(
     ),
     element="{0}[{1}]",
     unfold=(
-        "(SELECT *, unnest(CASE WHEN len({list}) > 0 THEN {list} ELSE [NULL] END) AS rd_doc,"
-        " generate_subscripts(CASE WHEN len({list}) > 0 THEN {list} ELSE [NULL] END, 1) AS rd_place"
-        " FROM {source}) AS rd_source"
+        "(SELECT *, unnest(rd_list) AS rd_doc, generate_subscripts(rd_list, 1) AS rd_place FROM"
+        " (SELECT *, CASE WHEN len({list}) > 0 THEN {list} ELSE [NULL] END AS rd_list"
+        " FROM {source})) AS rd_source"
     ),
     size="coalesce(len({}), 0)",
-    entry="list_filter({0}, lambda v: v.{1} = {2})[1]",
+    # One list of keys serves all entries that are asked for.
+    entry="{0}[list_position(list_transform({0}, lambda v: v.{1}), {2})]",
     cut="string_split({0}, {1})",
+    whole_hash="CAST({} >> 1 AS BIGINT)",
 )
 
 SPARK = Dialect(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankdrift.core.lineage import KEY as LINEAGE
 from rankdrift.core.lineage import lineage
+from rankdrift.core.settings_used import with_settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,12 +38,14 @@ def digest(document: Mapping[str, Any], arrays: Iterable[NDArray[Any]] = ()) -> 
 
 
 def sealed(document: Mapping[str, Any], arrays: Iterable[NDArray[Any]] = ()) -> dict[str, Any]:
-    """The document with its digest at the end. What a run makes has its lineage before that: the
+    """The document with the settings of the command that writes it, and its
+    digest at the end. What a run makes has its lineage before that: the
     run, digests of what it was made of, and that of the content, the same whichever run made it."""
     plain = {name: value for name, value in document.items() if name not in (KEY, LINEAGE)}
     made, content = lineage(), list(arrays)
     if made:
         plain[LINEAGE] = {**made.to_dict(), "content": digest(plain, content)}
+    plain = with_settings(plain)
     return {**plain, KEY: digest(plain, content)}
 
 

@@ -96,11 +96,40 @@ def warehouse_sql(
     MissingColumns
         A column that is needed was not named.
     """
-    sizes = Sizes(buckets, max_shown)
+    written_for = find_dialect(dialect)
+    plan = warehouse_plan(
+        written(table, written_for),
+        written_for,
+        log=log,
+        types=types,
+        sizes=Sizes(buckets, max_shown),
+        appearances=appearances,
+        **options,
+    )
+    if appearances or not written_for.keep:
+        return plan.as_query()
+    return plan.as_script(written_for)
+
+
+def written(table: str, dialect: Dialect) -> str:
+    """The name of a table as the dialect has it."""
+    return dialect.quote(*table.split("."))
+
+
+def warehouse_plan(
+    source: str,
+    written_for: Dialect,
+    *,
+    log: Log | None,
+    types: Mapping[str, str] | None,
+    sizes: Sizes,
+    appearances: bool,
+    **options: Any,
+) -> Plan:
+    """The plan of `warehouse_sql`, on a FROM item."""
     for name in options:
         if name not in TAKES:
             raise BadOption(f"No option {name!r}.{did_you_mean(name, TAKES)}")
-    written_for = find_dialect(dialect)
     format = log.format if log is not None else None
     if log is not None:
         # Names and kinds only: what a sample's statistics tell need not hold for the table.
@@ -119,7 +148,6 @@ def warehouse_sql(
             rules = said.rules(roles)
     columns = _typed(columns, types or {})
     check_extras(roles, columns, layout, rules.outcome_at_least is not None)
-    source = written_for.quote(*table.split("."))
     planner = Planner(
         source=FORMAT_LOG if format else source,
         columns=columns,
@@ -128,20 +156,19 @@ def warehouse_sql(
         rules=rules,
         dialect=written_for,
     )
+    before = _rows_of_format(format, source, written_for) if format else ()
     if appearances:
-        return appearances_plan(planner).as_query()
+        return Plan((*before, *appearances_plan(planner).steps))
     meta = {
-        "buckets": buckets,
+        "buckets": sizes.buckets,
         "max_rank": rules.max_rank,
-        "max_shown": max_shown,
+        "max_shown": sizes.max_shown,
         "segment_columns": list(roles.segment),
         "marked": True,
         "options": describe(planner, format),
     }
     plan = _with_meta(harvest_plan(planner, sizes), meta, planner)
-    before = _rows_of_format(format, source, written_for) if format else ()
-    whole = Plan((*before, *plan.steps))
-    return whole.as_script(written_for) if written_for.keep else whole.as_query()
+    return Plan((*before, *plan.steps))
 
 
 def _rows_of_format(format: Format, source: str, dialect: Dialect) -> tuple[Step, Step]:

@@ -6,7 +6,7 @@ recognised, read, inspected and harvested like the others, and named wherever la
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from rankdrift.core.errors import BadOption, did_you_mean
 from rankdrift.core.registry import Registry
@@ -238,13 +238,8 @@ class _Events(Layout):
         ]
 
     def outside(self, p: Planner) -> str:
-        search, doc = _search_and_doc(p)
         shown, clicks = _is_event(p, p.rules.shown_events), _is_event(p, p.rules.click_events)
-        strays = (
-            f"(SELECT * FROM {p.source}{p.on_day(clicks)}) AS rd_clicks LEFT JOIN"
-            f" (SELECT DISTINCT {search} AS rd_search, {doc} AS rd_doc FROM shown_events)"
-            f" AS rd_shown ON rd_search = {search} AND rd_doc = {doc} WHERE rd_doc IS NULL"
-        )
+        strays = self.strays(p, f"(SELECT * FROM {p.source}{p.on_day(clicks)}) AS rd_clicks")
         other = f"{p.source}{p.on_day(f'NOT ({shown}) AND NOT ({clicks})')}"
         return (
             f"SELECT 'other_event' AS reason, count(*) AS n, 0 AS clicks FROM {other}\nUNION ALL\n"
@@ -253,11 +248,100 @@ class _Events(Layout):
             f"SELECT 'stray_click' AS reason, 0 AS n, count(*) AS clicks FROM {strays}"
         )
 
+    def strays(self, p: Planner, clicks: str) -> str:
+        """FROM: those of the clicks that no result shown belongs to."""
+        search, doc = _search_and_doc(p)
+        return (
+            f"{clicks} LEFT JOIN"
+            f" (SELECT DISTINCT {search} AS rd_search, {doc} AS rd_doc FROM shown_events)"
+            f" AS rd_shown ON rd_search = {search} AND rd_doc = {doc} WHERE rd_doc IS NULL"
+        )
+
     def click(self, p: Planner) -> tuple[str, str]:
         return "coalesce(rd_clicks, 0)", "FALSE"
 
     def outcome(self, p: Planner) -> tuple[str, ColumnKind, float | None]:
         return "rd_outcome", "int", None
+
+
+@dataclass(frozen=True)
+class _Visits(_Events):
+    """Events of which none names a search: a click belongs to the list of its visit that showed the
+    doc last. Lists shown have a search of their own, clicks have none.
+
+    Parameters
+    ----------
+    visit, moment
+        The columns that tell which visit it was, and when in it.
+    """
+
+    visit: str = "visit"
+    moment: str = "timestamp"
+
+    def steps(self, p: Planner) -> list[Step]:
+        """As for other events, but for the join. Only what was clicked is put in order of time: a
+        window over all that was shown would cost several scans of the log."""
+        shown_events, *_ = super().steps(p)
+        names = f"{self._at(p)}, {self._outcome(p)}"
+        was_shown = (
+            f"SELECT *, 0 AS rd_click FROM (SELECT {names} FROM shown_events) AS rd_shown\n"
+            f"WHERE {_pair(p)} IN (SELECT {_pair(p)} FROM click_rows)"
+        )
+        last = (
+            "max(CASE WHEN rd_click = 0 THEN rd_moment END) OVER (PARTITION BY rd_visit, rd_doc"
+            " ORDER BY rd_moment, rd_click ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+        )
+        both = f"SELECT *, 1 AS rd_click FROM click_rows\nUNION ALL\n{was_shown}"
+        came = ", ".join(["rd_clicks", *(["rd_outcome"] if p.roles.outcome else [])])
+        visit, doc, moment = self._visit_doc_moment(p)
+        return [
+            shown_events,
+            Step("click_rows", f"SELECT {names} FROM {p.source}"
+                 f" WHERE {_is_event(p, p.rules.click_events)} AND {visit} IS NOT NULL"),
+            Step(
+                "click_events",
+                f"SELECT rd_visit, rd_doc, rd_last, count(*) AS rd_clicks,"
+                f" max(rd_outcome) AS rd_outcome\n"
+                f"FROM (SELECT *, {last} AS rd_last FROM ({both}) AS rd_both) AS rd_ordered\n"
+                "WHERE rd_click = 1 GROUP BY rd_visit, rd_doc, rd_last",
+            ),
+            Step(
+                SHOWN_SOURCE,
+                f"SELECT shown_events.*, {came} FROM shown_events LEFT JOIN click_events\n"
+                f"ON rd_first = 1 AND rd_visit = {visit} AND rd_doc = {doc}"
+                f" AND rd_last = {moment}{p.on_day()}",
+            ),
+        ]  # fmt: skip
+
+    def _at(self, p: Planner) -> str:
+        visit, doc, moment = self._visit_doc_moment(p)
+        return f"{visit} AS rd_visit, {doc} AS rd_doc, {moment} AS rd_moment"
+
+    def _outcome(self, p: Planner) -> str:
+        if not p.roles.outcome:
+            return "0 AS rd_outcome"
+        column = p.column(p.roles.outcome)
+        return f"{values.outcome(*column, p.rules.outcome_at_least, p.dialect)} AS rd_outcome"
+
+    def _visit_doc_moment(self, p: Planner) -> tuple[str, str, str]:
+        visit, doc, moment = (p.column(name)[0] for name in
+                              (self.visit, str(p.roles.doc), self.moment))  # fmt: skip
+        return visit, doc, moment
+
+    def strays(self, p: Planner, clicks: str) -> str:
+        visit, doc, moment = self._visit_doc_moment(p)
+        return (
+            f"{clicks} LEFT JOIN (SELECT rd_visit, rd_doc, min(rd_moment) AS rd_since\n"
+            f"FROM (SELECT {self._at(p)} FROM shown_events) AS rd_seen\n"
+            f"WHERE {_pair(p)} IN (SELECT {_pair(p)} FROM click_rows)\n"
+            "GROUP BY rd_visit, rd_doc) AS rd_shown\n"
+            f"ON rd_visit = {visit} AND rd_doc = {doc} AND rd_since <= {moment}"
+            " WHERE rd_doc IS NULL"
+        )
+
+
+def _pair(p: Planner) -> str:
+    return p.dialect.hash.format("rd_visit, rd_doc")
 
 
 def _search_and_doc(p: Planner) -> tuple[str, str]:
@@ -305,6 +389,8 @@ EVENTS = _Events(
     adds=("rd_doc", "rd_first", "rd_search", "rd_clicks", "rd_outcome"),
     crosses_days=True,
 )
+VISITS = _Visits(**{f.name: getattr(EVENTS, f.name) for f in fields(EVENTS)})
+"""Of known formats alone: their rows have the columns it needs."""
 
 LAYOUTS = Registry[Layout]("layout")
 for _layout in (LONG, LIST, EVENTS):

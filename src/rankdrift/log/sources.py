@@ -201,9 +201,11 @@ def _expand(source: str, every: bool) -> list[str]:
             and (every or _ending(file))
         ]
         if not found:
+            others = [file for file in _files_below(path) if not Path(file).name.startswith(".")]
+            hint = f" To have others looked at, name them: {others[0]}." if others else ""
             raise BadLog(
                 f"No log files in the folder {source!r}. "
-                f"Files must end in {', '.join(_ENDINGS)} (compressed or not)."
+                f"Files must end in {', '.join(_ENDINGS)} (compressed or not).{hint}"
             )
         return found
     if os.path.exists(path):  # before globbing: a name may hold brackets and stars

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankdrift.core.artefacts import BESIDE
 from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadOption, MissingExtra
 from rankdrift.core.files import together, write_text
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
 # Hashes of training queries that are kept, the smallest: enough to notice those in a test set.
 SKETCH = 1024
-# The record of a model is in a file of the model's name with this at its end.
-BESIDE = ".meta.json"
 # Propensities that a model learnt are in one with this at its end.
 LEARNT = ".propensities.json"
 

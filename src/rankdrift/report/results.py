@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rankdrift.core.artefacts import (
+    BESIDE,
     DRIFT_FILE,
     RESULT_ENDINGS,
     RUN_RECORD,
@@ -29,7 +30,6 @@ from rankdrift.propensities.drift import Drift
 from rankdrift.propensities.file import NoPropensities
 from rankdrift.propensities.periods import Period, Steadiness
 from rankdrift.propensities.propensities import Propensities
-from rankdrift.ranking.ranker import BESIDE
 
 Plain = Mapping[str, Any]
 

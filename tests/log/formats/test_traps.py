@@ -4,11 +4,12 @@ import gzip
 import json
 import warnings
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rankdrift import harvest, harvest_by_day, inspect, read_log
+from rankdrift import Counts, harvest, harvest_by_day, inspect, read_log
 from rankdrift.core.errors import BadLog, BadOption, Remark
 from rankdrift.log.probing import probe
 
@@ -222,14 +223,51 @@ def test_the_search_term_may_be_in_the_address(write):
     assert rows(read_log(write([seen])), "query", "price") == [("green tea cup", 2.0)]
 
 
-def test_only_tables_that_changed_are_counted_again(tmp_path, write):
+def test_clicks_of_nobody_are_strays(write):
+    """Without consent there is neither a user nor a session: it could be anybody's."""
+    nobody = {"session": "", "user": ""}
+    log = read_log(
+        write(
+            [
+                ga4("view_item_list", 0, [("a", "0"), ("b", "1")], "tea", **nobody),
+                ga4("select_item", 1, [("a", "0")], **nobody),
+                ga4("view_item_list", 2, [("a", "1"), ("b", "0")], "tea"),
+                ga4("select_item", 3, [("a", "1")]),
+            ]
+        )
+    )
+    with pytest.warns(Remark):
+        funnel = harvest(log).funnel
+    funnel.check()
+    assert funnel.dropped["stray_click"].clicks == 1 and funnel.used.clicks == 1
+
+
+def write_table(path, events):
+    """Events as Google exports them to Parquet."""
+    with duckdb.connect() as con:
+        lines = path.with_suffix(".tmp")
+        lines.write_text("\n".join(json.dumps(event) for event in events))
+        con.execute(f"COPY (FROM read_json('{lines}')) TO '{path}' (FORMAT parquet)")
+        lines.unlink()
+
+
+@pytest.mark.parametrize("ending", ["json", "parquet"])
+def test_only_tables_that_changed_are_counted_again(tmp_path, ending):
     """Google's tables change for three days."""
     folder, counts = tmp_path / "tables", tmp_path / "counts"
     folder.mkdir()
     days = ("20240501", "20240502")
+    seen = {day: [ga4("view_item_list", 0, [("a", "1")], "tea", day=day)] for day in days}
+
+    def store(day):
+        path = folder / f"events_{day}.{ending}"
+        if ending == "parquet":
+            write_table(path, seen[day])
+        else:
+            path.write_text("\n".join(map(json.dumps, seen[day])))
+
     for day in days:
-        found = [ga4("view_item_list", 0, [("a", "1")], "tea", day=day)]
-        write(found).rename(folder / f"events_{day}.json")
+        store(day)
     done = []
 
     def count():
@@ -239,10 +277,11 @@ def test_only_tables_that_changed_are_counted_again(tmp_path, write):
         return list(done)
 
     assert count() == [False, False] and count() == [True, True]
-    late = ga4("select_item", 9, [("a", "1")], day=days[1])
-    with (folder / f"events_{days[1]}.json").open("a") as file:
-        file.write(json.dumps(late) + "\n")
+    seen[days[1]].append(ga4("select_item", 9, [("a", "1")], day=days[1]))
+    store(days[1])
     assert count() == [True, False]
+    clicks = [Counts.load(path).funnel.clicks for path in sorted(counts.glob("*.parquet"))]
+    assert clicks == [0, 1]
 
 
 # -- Metarank, Snowplow, Algolia, Elastic, Meilisearch ---------------------------------------------

@@ -40,6 +40,7 @@ from rankdrift.log.sql.plan import (
     TWICE,
     USED,
     Plan,
+    renamed,
 )
 
 with warnings.catch_warnings():  # whether it likes the pandas that is there, which we do not use
@@ -70,11 +71,6 @@ _FIRST = (TALLY, KNOWN, CANDIDATES, TWICE, CELLS, PAIRS, USED)
 _PLAN_LENGTH = 2_000  # characters
 _LOST = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 _FEWEST_PARTS = 8
-# A step of the plan after FROM or JOIN, outside of quotes.
-_TABLE = re.compile(
-    r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`)|\b(FROM|JOIN)\s+(\w+)\b(?![\w.(])(\s+AS\b)?""",
-    re.S,
-)
 
 
 def open_engine(source: Any, options: Options) -> "SparkEngine":
@@ -216,7 +212,7 @@ class SparkEngine:
         ):
             try:
                 for step in plan.steps:
-                    frame = self._spark.sql(_renamed(step.sql, names))
+                    frame = self._spark.sql(renamed(step.sql, names))
                     if step is plan.steps[-1]:
                         return _in_duckdb(frame.toArrow())
                     if step.name == CANDIDATES and "h" in frame.columns:
@@ -471,18 +467,6 @@ def _columns(path: tuple[str, ...], type_: Any) -> Iterator[Column]:
     if isinstance(type_, spark_types.StructType):
         for field in type_.fields:
             yield from _columns((*path, field.name), field.dataType)
-
-
-def _renamed(sql: str, names: Mapping[str, str]) -> str:
-    """The same statement with the plan's steps under their names for this run."""
-
-    def rename(match: re.Match[str]) -> str:
-        quoted, word, name, alias = match.groups()
-        if quoted or name not in names:
-            return match[0]
-        return f"{word} {names[name]}{alias or f' AS {name}'}"
-
-    return _TABLE.sub(rename, sql)
 
 
 def _in_duckdb(result: Any) -> duckdb.DuckDBPyConnection:

@@ -5,7 +5,7 @@ from rankdrift.log.formats.responses import Responses
 ALGOLIA = Responses(
     name="algolia",
     title="Algolia Insights events and logged search responses",
-    schema="Insights API 1 and the response of Search API 1",
+    schema="Insights API 1 and the response of Search API 1, as of March 2026",
     needs="click events with queryID, and search responses (clickAnalytics=true) with a timestamp",
     shape={
         "eventType": "text",
@@ -35,7 +35,6 @@ ALGOLIA = Responses(
         "price": "hits.price",
     },
     shown_events=("search",),
-    reads_twice=True,
     search_ids=(("queryID",),),
     hit_ids=(("objectID",),),
     clicked="objectIDs",

@@ -1,6 +1,7 @@
 """Elastic's Behavioral Analytics, deprecated and still in people's indices."""
 
-from rankdrift.log.formats.format import Fields, Format, has, latest, named, unfolded
+from rankdrift.log.formats.format import Fields, Format, has, named, unfolded, view, visit
+from rankdrift.log.layouts import VISITS
 
 _DOCUMENT = {
     "@timestamp": "text",
@@ -44,6 +45,7 @@ class _Elastic(Format):
             e_at=f.instant(("@timestamp",), ("_source", "@timestamp")),
             e_user=field("user", "id"),
             e_session=field("session", "id"),
+            e_visit=visit((field("session", "id"),), (), d),
             e_sort=field("search", "sort", "name"),
             e_application=field("search", "search_application"),
             e_items=f"CASE WHEN {has(action, self.shown_events, d)} THEN"
@@ -58,7 +60,8 @@ class _Elastic(Format):
             unfolded(events, "e_items", d),
             event="e_event",
             query="e_words",
-            search=latest(("e_session",), doc, "e_shown", "e_at", d),
+            search=view("e_shown", "e_visit", "e_at", d),
+            visit="e_visit",
             doc=doc,
             rank=f"CASE WHEN e_shown AND {doc} IS NOT NULL THEN e_before + rd_place END",
             timestamp="e_at",
@@ -82,7 +85,8 @@ ELASTIC = _Elastic(
     origins={
         "event": "event.action",
         "query": "search.query",
-        "search": "session.id, and when the document was last shown in it",
+        "search": "visit and @timestamp, of a search",
+        "visit": "session.id, which a search and its clicks have in common",
         "doc": "search.results.items.document.id of a search; document.id of a click",
         "rank": "the place in search.results.items, after (search.page.current - 1) * size",
         "timestamp": "@timestamp",
@@ -93,4 +97,6 @@ ELASTIC = _Elastic(
     },
     shown_events=("search",),
     click_events=("search_click", "click"),
+    layout=VISITS,
+    kinds={"search": "int"},
 )

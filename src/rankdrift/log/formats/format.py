@@ -22,7 +22,7 @@ FILE_NAME = "rd_filename"
 KINDS_OF: Mapping[str, ColumnKind] = {
     "rank": "int", "click": "int", "ordinal": "int", "place": "int", "day": "date",
     "timestamp": "instant", "price": "float", "score": "float", "dwell": "float",
-    "propensity_score": "float",
+    "propensity_score": "float", "visit": "int", "seconds_passed": "int",
 }  # fmt: skip
 """Our names of columns that are not text."""
 
@@ -73,12 +73,12 @@ class Fields:
         return self.dialect.quote(*self.within, *path) if self.find(*path) is not None else "NULL"
 
     def text(self, *path: str) -> str:
-        """A field as text, NULL where it is blank."""
+        """A field as text, NULL where that is empty."""
         sql = self.dialect.text.format(self.sql(*path))
-        return f"nullif({self.dialect.trim.format(sql)}, '')" if self.find(*path) else sql
+        return f"nullif({sql}, '')" if self.find(*path) else sql
 
     def any_text(self, *paths: tuple[str, ...]) -> str:
-        """The first of these fields that is not blank."""
+        """The first of these fields that is not empty."""
         there = [self.text(*path) for path in paths if self.find(*path)]
         if not there:
             return self.dialect.text.format("NULL")
@@ -92,6 +92,8 @@ class Fields:
 
     def number(self, *path: str) -> str:
         """A field as a double, NULL where it is none."""
+        if self.find(*path) in ("int", "float"):
+            return f"CAST({self.sql(*path)} AS {self.dialect.double})"
         return self.dialect.number.format(self.text(*path))
 
     def any_number(self, *names: str) -> str:
@@ -120,20 +122,30 @@ class Fields:
         shape = found[0] if isinstance(found, list) and isinstance(found[0], Mapping) else {}
         return Fields(shape, self.dialect, (alias,))
 
-    def entry(self, path: tuple[str, ...], key: str, name: str, *inside: tuple[str, ...]) -> str:
-        """Of a list of entries, such as event_params, the text of the one whose `key` is `name`:
-        the first of the fields `inside` it that is not blank."""
-        listed, entries = self.listed(*path), self.inside(*path)
-        if not listed or not entries.find(key):
-            return self.dialect.text.format("NULL")
-        d = self.dialect
-        entry = d.entry.format(listed, d.quote(key), d.literal(name))
-        there = [
-            f"nullif({d.text.format(f'({entry}).{d.quote(*field)}')}, '')"
-            for field in inside
-            if entries.find(*field)
-        ]
-        return f"coalesce({', '.join([*there, d.text.format('NULL')])})"
+    def with_entries(self, source: str, path: str, key: str, **names: str) -> "tuple[Fields, str]":
+        """The fields and the FROM item with some entries of a list of them, such as event_params,
+        beside the others, each found once.
+
+        Parameters
+        ----------
+        source
+            The FROM item that has the list.
+        path
+            The list.
+        key
+            The field of an entry that names it.
+        names
+            What the entry is to be called -> how its key names it.
+        """
+        listed, entry, d = self.listed(path), self.inside(path), self.dialect
+        if not listed or not entry.find(key):
+            return self, source
+        found = ", ".join(
+            f"{d.entry.format(listed, d.quote(key), d.literal(name))} AS {column}"
+            for column, name in names.items()
+        )
+        shape = {**self.shape, **dict.fromkeys(names, entry.shape)}
+        return Fields(shape, d, self.within), f"(SELECT *, {found} FROM {source}) AS rd_entries"
 
 
 def null(kind: ColumnKind, d: Dialect) -> str:
@@ -177,12 +189,12 @@ class Format:
         Does `place` stand in wherever the ordinal is missing, or only if none was ever logged?
     keeps_order
         Does the meaning of a line depend on those before it?
-    reads_twice
-        Does `select` name the log more than once, so that text had better be parsed before?
     remark
         What everybody who reads such a log should know.
     roles
         Role -> our column, where the two are not called the same.
+    kinds
+        Kinds of columns that are not those usual for their names.
     """
 
     name: str
@@ -200,14 +212,17 @@ class Format:
     first_rank: int | None = None
     place_fills_in: bool = False
     keeps_order: bool = False
-    reads_twice: bool = False
     remark: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, ColumnKind] = field(default_factory=dict)
 
     @property
     def columns(self) -> Mapping[str, ColumnKind]:
         """The columns that its rows have: our name -> kind."""
-        return {name: KINDS_OF.get(name, "text") for name in self.origins}
+        return {name: self._kind(name) for name in self.origins}
+
+    def _kind(self, name: str) -> ColumnKind:
+        return self.kinds.get(name) or KINDS_OF.get(name, "text")
 
     def recognises(self, sight: Sight) -> bool:
         """Whether a log looks like this."""
@@ -240,7 +255,7 @@ class Format:
         if not self.counts_from:
             return self.columns
         names = (*(name for name in self.columns if name != "rank"), "ordinal", "place")
-        return {name: KINDS_OF.get(name, "text") for name in names}
+        return {name: self._kind(name) for name in names}
 
     def numbered(self, source: str, d: Dialect) -> str:
         """The SELECT from the rows that `select` gives to those with ranks from 1: ordinals count
@@ -265,7 +280,7 @@ class Format:
     def as_columns(self) -> dict[str, Column]:
         """The columns of its rows, by name."""
         names = (*self.columns, *(["ordinal"] if self.counts_from else []))
-        return {name: Column((name,), KINDS_OF.get(name, "text")) for name in names}
+        return {name: Column((name,), self._kind(name)) for name in names}
 
     def described(self) -> dict[str, Any]:
         """What is kept of it with every artefact made from such a log."""
@@ -302,32 +317,33 @@ def unfolded(source: str, listed: str, d: Dialect) -> str:
     return d.unfold.format(source=f"(SELECT * FROM {source})", list=listed)
 
 
-def latest(keys: Iterable[str], doc: str, shown: str, at: str, d: Dialect) -> str:
-    """What tells searches apart where none has an id: the keys, and when the doc was shown last.
+def told_by(keys: Iterable[str], d: Dialect) -> str:
+    """A number that tells by these whether two rows belong together. It is a hash: of a hundred
+    million searches no two are alike, but with a chance of one in two thousand."""
+    return d.whole_hash.format(d.hash.format(", ".join(keys)))
+
+
+def visit(who: Iterable[str], keys: Iterable[str], d: Dialect) -> str:
+    """What a list shown and its clicks have in common; NULL where nobody knows whose they are.
 
     Parameters
     ----------
+    who
+        Users and sessions, as text: one of them must be known.
     keys
-        What the results shown and their clicks have in common, such as the session.
-    doc
-        The doc.
-    shown
-        The condition that it is shown; otherwise it is clicked.
-    at
-        When: an instant, or a number that grows.
+        What else must be equal, as text, such as the list.
     d
         The dialect that these are in.
     """
-    keys = [f"coalesce({d.text.format(key)}, '')" for key in keys]
-    # Sorted by a hash, which is faster than by texts: should two be alike, a click is a stray.
-    by = d.hash.format(", ".join([*keys, f"coalesce({doc}, '')"]))
-    before = (
-        f"max(CASE WHEN {shown} THEN {at} END) OVER (PARTITION BY {by}"
-        f" ORDER BY {at}, CASE WHEN {shown} THEN 0 ELSE 1 END"
-        " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
-    )
-    last = d.text.format(f"(CASE WHEN {shown} THEN {at} ELSE {before} END)")
-    return " || ' ' || ".join([*keys, last])  # NULL if it was never shown
+    who = tuple(who)
+    parts = [f"coalesce({each}, '')" for each in (*who, *keys)]
+    known = f"coalesce({', '.join(who)})" if len(who) > 1 else who[0]
+    return f"CASE WHEN {known} IS NOT NULL THEN {told_by(parts, d)} END"
+
+
+def view(shown: str, visit: str, at: str, d: Dialect) -> str:
+    """What tells lists shown apart where none has an id: the visit, and when it was."""
+    return f"CASE WHEN {shown} THEN {told_by((visit, at), d)} END"
 
 
 def search_words(url: str, d: Dialect) -> str:

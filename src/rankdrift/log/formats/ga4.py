@@ -6,18 +6,24 @@ from rankdrift.log.formats.format import (
     Fields,
     Format,
     has,
-    latest,
     named,
     search_words,
+    told_by,
     unfolded,
+    view,
+    visit,
 )
-from rankdrift.log.layouts import EVENTS
+from rankdrift.log.layouts import VISITS
 
 _NOT_SET = "'(not set)'"
 _OF_EVENT = (
-    "e_event", "e_date", "e_day", "e_at", "e_words", "e_user", "e_session", "e_platform",
-    "e_device", "e_country",
+    "e_event", "e_shown", "e_visit", "e_day", "e_at", "e_words", "e_user", "e_session",
+    "e_platform", "e_device", "e_country",
 )  # fmt: skip
+_PARAMS = {
+    "p_term": "search_term", "p_page": "page_location", "p_session": "ga_session_id",
+    "p_list": "item_list_name", "p_list_id": "item_list_id",
+}  # fmt: skip
 
 
 class _Ga4(Format):
@@ -27,28 +33,30 @@ class _Ga4(Format):
         event, items = f.text("event_name"), f.listed("items")
         lists = has(event, (*self.shown_events, *self.click_events), d)
 
-        def param(name: str) -> str:
-            values = (("value", kind) for kind in ("string_value", "int_value"))
-            return f.entry(("event_params",), "key", name, *values)
+        f, source = f.with_entries(source, "event_params", "key", **_PARAMS)
+
+        def param(name: str) -> str:  # a search for 2024 is a number
+            return f.any_text(*((name, "value", kind) for kind in ("string_value", "int_value")))
 
         def known(*fields: str) -> str:
             return f"coalesce({', '.join(f'nullif({sql}, {_NOT_SET})' for sql in fields)})"
 
-        date = f.text("event_date")
+        date, session = f.text("event_date"), param("p_session")
+        user = f.any_text(("user_pseudo_id",), ("user_id",))
         parts = (f"substr({date}, 1, 4)", f"substr({date}, 5, 2)", f"substr({date}, 7, 2)")
-        midnight = f"concat({parts[0]}, '-', {parts[1]}, '-', {parts[2]}, ' 00:00:00')"
+        iso = f"concat({parts[0]}, '-', {parts[1]}, '-', {parts[2]})"
         events = named(
             f,
             source,
             e_event=event,
-            e_date=date,
-            e_day=d.instant_day.format(d.text_instant.format(midnight), "'UTC'"),
-            e_at=f.instant(("event_timestamp",)),
-            e_words=f"coalesce({known(param('search_term'))},"
-            f" {search_words(param('page_location'), d)})",
-            e_user=f.any_text(("user_pseudo_id",), ("user_id",)),
-            e_session=param("ga_session_id"),
-            e_list=known(param("item_list_name"), param("item_list_id")),
+            e_shown=has(event, self.shown_events, d),
+            e_visit=visit((user, session), (date,), d),
+            e_day=d.text_day.format(iso),
+            e_at=d.epoch_instant.format(f"{f.whole('event_timestamp')} / 1000000.0"),
+            e_words=f"coalesce({known(param('p_term'))}, {search_words(param('p_page'), d)})",
+            e_user=user,
+            e_session=session,
+            e_list=known(param("p_list"), param("p_list_id")),
             e_platform=f.text("platform"),
             e_device=f.text("device", "category"),
             e_country=f.text("geo", "country"),
@@ -66,14 +74,14 @@ class _Ga4(Format):
             i_brand=known(item.text("item_brand")),
             i_category=known(item.text("item_category")),
         )
-        shown = has("e_event", self.shown_events, d)
-        keys = ("e_date", "e_user", "e_session", "i_list")
+        in_list = f"CASE WHEN e_visit IS NOT NULL THEN {told_by(('e_visit', 'i_list'), d)} END"
         return self.rows(
             f,
             each,
             event="e_event",
             query="e_words",
-            search=latest(keys, "i_doc", shown, "e_at", d),
+            search=view("e_shown", told_by(("e_visit", "i_list"), d), "e_at", d),
+            visit=in_list,
             doc="i_doc",
             ordinal="i_index",
             place="i_place",
@@ -94,7 +102,7 @@ class _Ga4(Format):
 GA4 = _Ga4(
     name="ga4",
     title="Google Analytics 4, exported to BigQuery",
-    schema="the schema of events_YYYYMMDD and events_intraday_YYYYMMDD as of 2025",
+    schema="the BigQuery Export schema of events_YYYYMMDD and events_intraday_YYYYMMDD, as of 2026",
     needs="the events view_item_list and select_item, with the search term (search_term, or q in "
     "page_location)",
     shape={
@@ -129,7 +137,8 @@ GA4 = _Ga4(
     origins={
         "event": "event_name",
         "query": "search_term in event_params, or q, s, search, query or keyword in page_location",
-        "search": "event_date, user, session, list, and when the item was last viewed in it",
+        "search": "visit and event_timestamp, of a list viewed",
+        "visit": "event_date, user, session and list, which a list and its clicks have in common",
         "doc": "items.item_id, or item_name",
         "rank": "items.item_list_index, or the place in items if no index was ever logged",
         "day": "event_date, in the property's own time zone",
@@ -146,8 +155,9 @@ GA4 = _Ga4(
     },
     # A list and its clicks are in the table of one day, so that only tables that changed are
     # counted again.
-    layout=replace(EVENTS, crosses_days=False),
+    layout=replace(VISITS, crosses_days=False),
     shown_events=("view_item_list",),
     click_events=("select_item",),
     counts_from=True,
+    kinds={"search": "int"},
 )

@@ -5,7 +5,7 @@ from rankdrift.log.formats.responses import Responses
 MEILISEARCH = Responses(
     name="meilisearch",
     title="Meilisearch events and logged search responses",
-    schema="the events endpoint and search metadata as documented in 2025",
+    schema="the events endpoint and search metadata, as of 2026",
     needs="click events with queryUid, and search responses with metadata.queryUid, a timestamp "
     "and hits that have an id",
     shape={
@@ -36,7 +36,6 @@ MEILISEARCH = Responses(
         "price": "hits.price",
     },
     shown_events=("search",),
-    reads_twice=True,
     search_ids=(("queryUid",), ("metadata", "queryUid")),
     hit_ids=(("id",), ("_id",), ("objectId",)),
     clicked="objectId",

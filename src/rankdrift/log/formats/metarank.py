@@ -6,6 +6,7 @@ from rankdrift.log.formats.format import Fields, Format, named, unfolded
 class _Metarank(Format):
     def select(self, f: Fields, source: str) -> str:
         """A row per item of a ranking, per interaction and per other event."""
+        f, source = f.with_entries(source, "fields", "name", rd_words="query")
         d, item, event = f.dialect, f.inside("items"), f.text("event")
         ranking, items = f"{event} = 'ranking'", f.listed("items")
         events = named(
@@ -14,7 +15,7 @@ class _Metarank(Format):
             e_event=f"CASE WHEN {event} = 'interaction' THEN coalesce({f.text('type')}, {event})"
             f" ELSE {event} END",
             e_ranking=f"coalesce({ranking}, FALSE)",
-            e_words=f.entry(("fields",), "name", "query", ("value",)),
+            e_words=f.text("rd_words", "value"),
             e_search=f"CASE WHEN {ranking} THEN {f.text('id')} ELSE {f.text('ranking')} END",
             e_item=f.text("item"),
             e_at=f.instant(("timestamp",)),
@@ -42,7 +43,7 @@ class _Metarank(Format):
 METARANK = _Metarank(
     name="metarank",
     title="Metarank",
-    schema="the event format of Metarank 0.7",
+    schema="the event schema of Metarank 0.7",
     needs="ranking events with a field named query, and interactions of type click with ranking",
     shape={
         "event": "text",

@@ -32,6 +32,7 @@ class Responses(Format):
 
     def select(self, f: Fields, source: str) -> str:
         """A row per hit of a response, per doc of an event and per other document."""
+        documents = "rd_documents"  # read once, looked at three times
         d, hits, event = f.dialect, f.listed("hits"), f.text("eventType")
         common = {
             "search": f.any_text(*self.search_ids),
@@ -40,8 +41,8 @@ class Responses(Format):
             "index": f.any_text(("index",), ("indexUid",), ("metadata", "indexUid")),
         }
         docs = f.listed(self.clicked)
-        listed = unfolded(f"(SELECT * FROM {source} WHERE {event} IS NOT NULL) AS rd_events",
-                          docs, d) if docs else f"{source} WHERE {event} IS NOT NULL"  # fmt: skip
+        happened = f"{documents} WHERE {event} IS NOT NULL"
+        listed = unfolded(f"(SELECT * FROM {happened}) AS rd_events", docs, d) if docs else happened
         events = self.rows(
             f,
             listed,
@@ -49,13 +50,14 @@ class Responses(Format):
             doc=f"nullif({d.text.format('rd_doc')}, '')" if docs else f.text(self.clicked),
             **common,
         )
+        read = f"WITH rd_documents AS (SELECT * FROM {source})\n"
         if not hits:
-            return events
+            return read + events
         hit = f.inside("hits")
         before = self.offset.format(
             page=f.whole("page"), size=f.whole("hitsPerPage"), offset=f.whole("offset")
         )
-        responses = f"(SELECT * FROM {source} WHERE {event} IS NULL AND {hits} IS NOT NULL)"
+        responses = f"(SELECT * FROM {documents} WHERE {event} IS NULL AND {hits} IS NOT NULL)"
         doc = hit.any_text(*self.hit_ids)
         shown = self.rows(
             f,
@@ -69,8 +71,8 @@ class Responses(Format):
         )
         other = self.rows(
             f,
-            f"{source} WHERE {event} IS NULL AND {hits} IS NULL",
+            f"{documents} WHERE {event} IS NULL AND {hits} IS NULL",
             event="'unknown'",
             **common,
         )
-        return f"{events}\nUNION ALL\n{shown}\nUNION ALL\n{other}"
+        return f"{read}{events}\nUNION ALL\n{shown}\nUNION ALL\n{other}"

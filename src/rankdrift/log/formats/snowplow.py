@@ -1,6 +1,16 @@
 """Snowplow's ecommerce events, enriched: lists of products viewed and clicked."""
 
-from rankdrift.log.formats.format import Fields, Format, has, latest, named, search_words, unfolded
+from rankdrift.log.formats.format import (
+    Fields,
+    Format,
+    has,
+    named,
+    search_words,
+    unfolded,
+    view,
+    visit,
+)
+from rankdrift.log.layouts import VISITS
 
 _ACTION = "unstruct_event_com_snowplowanalytics_snowplow_ecommerce_snowplow_ecommerce_action_1"
 _PRODUCT = "contexts_com_snowplowanalytics_snowplow_ecommerce_product_1"
@@ -22,6 +32,7 @@ class _Snowplow(Format):
             e_at=f.instant(("derived_tstamp",), ("collector_tstamp",), ("dvce_created_tstamp",)),
             e_user=f.any_text(("domain_userid",), ("user_id",)),
             e_session=f.text("domain_sessionid"),
+            e_visit=visit((f.text("domain_sessionid"),), (f.text(_ACTION, "name"),), d),
             e_platform=f.text("platform"),
             e_products=f"CASE WHEN {lists} THEN {products} END"
             if products
@@ -34,7 +45,8 @@ class _Snowplow(Format):
             unfolded(events, "e_products", d),
             event="e_event",
             query="e_words",
-            search=latest(("e_session", "e_list"), doc, shown, "e_at", d),
+            search=view(shown, "e_visit", "e_at", d),
+            visit="e_visit",
             doc=doc,
             ordinal=product.whole("position"),
             place="rd_place",
@@ -85,7 +97,8 @@ SNOWPLOW = _Snowplow(
     origins={
         "event": "type of the ecommerce action, or event_name",
         "query": "q, s, search, query or keyword in page_urlquery or page_url",
-        "search": "domain_sessionid, the list, and when the product was last viewed in it",
+        "search": "visit and timestamp, of a list viewed",
+        "visit": "domain_sessionid and the list, which a list and its clicks have in common",
         "doc": "product.id",
         "rank": "product.position, or the place among the products if none was ever logged",
         "timestamp": "derived_tstamp, collector_tstamp or dvce_created_tstamp",
@@ -101,4 +114,6 @@ SNOWPLOW = _Snowplow(
     shown_events=("list_view",),
     click_events=("list_click",),
     counts_from=True,
+    layout=VISITS,
+    kinds={"search": "int"},
 )

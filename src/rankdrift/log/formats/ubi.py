@@ -1,6 +1,6 @@
 """User Behavior Insights, of OpenSearch and Solr: queries and events, joined on the query's id."""
 
-from rankdrift.log.formats.format import FILE_NAME, Fields, Format, has, unfolded
+from rankdrift.log.formats.format import FILE_NAME, Fields, Format, has, named, unfolded
 
 _DOCUMENT = {
     "action_name": "text", "query_id": "text", "user_query": "text", "timestamp": "text",
@@ -24,7 +24,7 @@ _OF_QUERIES = (
     "query_response_object_ids", "object_id_field", "client_id",
 )  # fmt: skip
 _SHOWN = ("impression", "impressions", "item_impression", "product_impression")
-_CLICKS = ("click", "item_click", "product_click", "result_click")
+_CLICKS = ("click", "click_through", "item_click", "product_click", "result_click")
 _RANKERS = (
     ("event_attributes", "object", "search_config"), ("event_attributes", "search_config"),
     ("event_attributes", "object", "ranker"), ("event_attributes", "ranker"),
@@ -43,63 +43,71 @@ class _Ubi(Format):
         def field(*path: str) -> str:  # a dump of an index has documents inside `_source`
             return f.any_text(path, ("_source", *path))
 
-        at = f.instant(("timestamp",), ("_source", "timestamp"))
-        action = f"replace(lower({field('action_name')}), '-', '_')"
         ordinal = d.integer.format(field("event_attributes", "position", "ordinal"))
-        header = f.any_text(*((name, "_index") for name in _HEADERS))
-        shown = has(action, self.shown_events, d)
-        viewed = f"{has(action, _VIEWS, d)} AND {ordinal} IS NOT NULL"
         hits = [
             d.text_list.format(found)
             for name in ("query_response_hit_ids", "query_response_object_ids")
             for path in ((name,), ("_source", name))
             if (found := f.listed(*path))
         ]
+        header = f.any_text(*((name, "_index") for name in _HEADERS))
         listed = f"coalesce({', '.join(hits)})" if hits else d.text_list.format("NULL")
+        documents = named(
+            f,
+            source,
+            d_action=f"replace(lower({field('action_name')}), '-', '_')",
+            d_search=field("query_id"),
+            d_words=field("user_query"),
+            d_at=f.instant(("timestamp",), ("_source", "timestamp")),
+            d_client=field("client_id"),
+            d_session=field("session_id"),
+            d_application=field("application"),
+            d_doc=f.any_text(
+                ("event_attributes", "object", "object_id"),
+                ("_source", "event_attributes", "object", "object_id"),
+                ("event_attributes", "object", "internal_id"),
+                ("_source", "event_attributes", "object", "internal_id"),
+            ),
+            d_ordinal=ordinal,
+            d_ranker=f.any_text(*_RANKERS, *(("_source", *path) for path in _RANKERS)),
+            d_hits=f"CASE WHEN {field('action_name')} IS NULL THEN {listed} END",
+            d_unknown=f"{field('query_id')} IS NULL AND {header} IS NULL",
+        )
+        shown = has("d_action", self.shown_events, d)
+        viewed = f"({has('d_action', _VIEWS, d)} AND d_ordinal IS NOT NULL)"
         of_search = {
-            "rd_query_id": field("query_id"),
-            "rd_words": f"max({field('user_query')})",
-            "rd_at": f"min({at})",
-            "rd_client": f"max({field('client_id')})",
-            "rd_app": f"max({field('application')})",
+            "rd_query_id": "d_search",
+            "rd_words": "max(d_words)",
+            "rd_at": "min(d_at)",
+            "rd_client": "max(d_client)",
+            "rd_app": "max(d_application)",
             "rd_impressions": f"max(CASE WHEN {shown} THEN 1 ELSE 0 END)",
             "rd_views": f"max(CASE WHEN {viewed} THEN 1 ELSE 0 END)",
-            "rd_hits": f"max(CASE WHEN {field('action_name')} IS NULL THEN {listed} END)",
+            "rd_hits": "max(d_hits)",
         }
         if FILE_NAME in f.shape:
             of_search["rd_from"] = f"max({FILE_NAME})"
         selected = ", ".join(f"{sql} AS {name}" for name, sql in of_search.items())
-        searches = (
-            f"SELECT {selected} FROM {source} WHERE {field('query_id')} IS NOT NULL"
-            f" GROUP BY {field('query_id')}"
-        )
-        doc = f.any_text(
-            ("event_attributes", "object", "object_id"),
-            ("_source", "event_attributes", "object", "object_id"),
-            ("event_attributes", "object", "internal_id"),
-            ("_source", "event_attributes", "object", "internal_id"),
-        )
         happened = self.rows(
             f,
-            f"{source} LEFT JOIN ({searches}) AS rd_searches ON rd_query_id = {field('query_id')}\n"
-            f"WHERE {field('action_name')} IS NOT NULL OR"
-            f" ({field('query_id')} IS NULL AND {header} IS NULL)",
+            "rd_documents LEFT JOIN rd_searches ON rd_query_id = d_search\n"
+            "WHERE d_action IS NOT NULL OR d_unknown",
             event=f"CASE WHEN {viewed} AND coalesce(rd_impressions, 0) = 0"
-            f" THEN {d.literal(self.shown_events[0])} ELSE coalesce({action}, 'unknown') END",
-            query=f"coalesce(rd_words, {field('user_query')})",
-            search=field("query_id"),
-            doc=doc,
-            ordinal=ordinal,
+            f" THEN {d.literal(self.shown_events[0])} ELSE coalesce(d_action, 'unknown') END",
+            query="coalesce(rd_words, d_words)",
+            search="d_search",
+            doc="d_doc",
+            ordinal="d_ordinal",
             place=f"CASE WHEN {shown} OR {viewed} THEN"
-            f" nullif({d.first_in.format('rd_hits', doc)}, 0) END",
-            timestamp=at,
-            user=f"coalesce({field('client_id')}, rd_client)",
-            session=field("session_id"),
-            application=field("application"),
-            ranker=f.any_text(*_RANKERS, *(("_source", *path) for path in _RANKERS)),
+            f" nullif({d.first_in.format('rd_hits', 'd_doc')}, 0) END",
+            timestamp="d_at",
+            user="coalesce(d_client, rd_client)",
+            session="d_session",
+            application="d_application",
+            ranker="d_ranker",
         )
         alone = (
-            f"(SELECT * FROM ({searches}) AS rd_searches"
+            "(SELECT * FROM rd_searches"
             f" WHERE rd_impressions = 0 AND rd_views = 0 AND {d.size.format('rd_hits')} > 0)"
             " AS rd_lists"
         )
@@ -116,13 +124,18 @@ class _Ubi(Format):
             user="rd_client",
             application="rd_app",
         )
-        return f"{happened}\nUNION ALL\n{listed_only}"
+        return (
+            f"WITH rd_documents AS (SELECT * FROM {documents}),\n"
+            f"rd_searches AS (SELECT {selected} FROM rd_documents WHERE d_search IS NOT NULL"
+            " GROUP BY d_search)\n"
+            f"{happened}\nUNION ALL\n{listed_only}"
+        )
 
 
 UBI = _Ubi(
     name="ubi",
     title="User Behavior Insights (OpenSearch, Solr)",
-    schema="UBI 1.0 to 1.3",
+    schema="UBI 1.0.0 to 1.3.0 (February 2025)",
     needs="ubi_events with impressions and clicks, or ubi_queries with query_response_hit_ids",
     shape={
         **_DOCUMENT,
@@ -151,5 +164,4 @@ UBI = _Ubi(
     click_events=_CLICKS,
     counts_from=True,
     place_fills_in=True,
-    reads_twice=True,
 )

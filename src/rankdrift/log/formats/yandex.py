@@ -1,8 +1,10 @@
 """Yandex's relevance prediction challenge: sessions, a line per query or click."""
 
 import re
+from dataclasses import replace
 
-from rankdrift.log.formats.format import LINES, Fields, Format, Sight, latest, named, unfolded
+from rankdrift.log.formats.format import LINES, Fields, Format, Sight, named, unfolded, view, visit
+from rankdrift.log.layouts import VISITS
 
 _LINE = re.compile(r"\d+\t\d+\t(Q\t\d+\t\d+(\t\d+)+|C\t\d+)\s*")
 
@@ -21,6 +23,7 @@ class _Yandex(Format):
             f,
             cut,
             e_session=part[1],
+            e_visit=visit((part[1],), (), d),
             e_at=d.integer.format(part[2]),
             e_event=part[3],
             e_fourth=part[4],
@@ -34,7 +37,9 @@ class _Yandex(Format):
             f"{unfolded(acts, 'e_urls', d)}\nWHERE NOT e_asked OR rd_place > 5",
             event="e_event",
             query="CASE WHEN e_asked THEN e_fourth END",
-            search=latest(("e_session",), doc, "e_asked", "e_at", d),
+            search=view("e_asked", "e_visit", "e_at", d),
+            visit="e_visit",
+            seconds_passed="e_at",
             doc=f"nullif({doc}, '')",
             rank="CASE WHEN e_asked THEN rd_place - 5 END",
             session="e_session",
@@ -52,12 +57,16 @@ YANDEX = _Yandex(
     origins={
         "event": "TypeOfAction, Q or C",
         "query": "QueryID",
-        "search": "SessionID, and TimePassed of the query that showed the URL last",
+        "search": "visit and TimePassed, of a query",
+        "visit": "SessionID, which a query and its clicks have in common",
         "doc": "the URLs of a query; URLID of a click",
         "rank": "the place among the URLs",
         "session": "SessionID",
+        "seconds_passed": "TimePassed",
         "region": "RegionID",
     },
     shown_events=("Q",),
     click_events=("C",),
+    layout=replace(VISITS, moment="seconds_passed"),
+    kinds={"search": "int"},
 )

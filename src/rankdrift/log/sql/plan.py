@@ -46,6 +46,13 @@ SCHEMA = "rd_plan"
 RESULT_TABLE = f"{SCHEMA}.{RESULT}"
 
 
+# A step of the plan after FROM or JOIN, outside of quotes.
+_TABLE = re.compile(
+    r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`)|\b(FROM|JOIN)\s+(\w+)\b(?![\w.(])(\s+AS\b)?""",
+    re.S,
+)
+
+
 @dataclass(frozen=True)
 class Step:
     """One SELECT of a plan, which later steps know by its name.
@@ -95,21 +102,25 @@ class Plan:
     def as_script(self, d: Dialect) -> str:
         """All of it as several statements, for one session: what had better be kept is, in tables
         that go with the session; the last selects the answer."""
-        kept: list[str] = []
+        *kept, (_, last) = self.tables(d)
+        made = [d.keep.format(name=name, select=select) for name, select in kept]
+        return "\n\n".join([*([d.opening] if d.opening else []), *made, last])
+
+    def tables(self, d: Dialect) -> list[tuple[str, str]]:
+        """What had better be kept, and the answer: names and SELECTs, with the other steps inside
+        those that read them."""
+        found: list[tuple[str, str]] = []
         inside: list[Step] = []
         for step in self.steps:
             used = _used_by(step, inside)
             named = ",\n".join(
                 f"{each.name} AS (\n{d.inside.format(select=each.sql)}\n)" for each in used
             )
-            select = f"WITH {named}\n{step.sql}" if used else step.sql
-            if step is self.steps[-1]:
-                kept.append(select)
-            elif step.keep or step.once:
-                kept.append(d.keep.format(name=step.name, select=select))
+            if step.keep or step.once or step is self.steps[-1]:
+                found.append((step.name, f"WITH {named}\n{step.sql}" if used else step.sql))
             else:
                 inside.append(step)
-        return "\n\n".join([*([d.opening] if d.opening else []), *kept])
+        return found
 
     @property
     def of_part(self) -> tuple[Step, ...]:
@@ -125,6 +136,18 @@ class Plan:
     def of_whole(self) -> tuple[Step, ...]:
         """The steps that need all the parts."""
         return tuple(step for step in self.steps if step.whole)
+
+
+def renamed(sql: str, names: Mapping[str, str]) -> str:
+    """The same statement with some of the plan's steps under other names."""
+
+    def rename(match: re.Match[str]) -> str:
+        quoted, word, name, alias = match.groups()
+        if quoted or name not in names:
+            return match[0]
+        return f"{word} {names[name]}{alias or f' AS {name}'}"
+
+    return _TABLE.sub(rename, sql)
 
 
 def _used_by(step: Step, steps: Sequence[Step]) -> list[Step]:

@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from rankdrift.core.settings_used import in_page
 from rankdrift.core.words import figure, percent, printable, ranges, rank_words, segment_words
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def render(template: str, *, script: str | None = None, **values: Any) -> str:
     if code:
         policy += f"; script-src {_hash(code)}"
     own = {"style": Markup(style), "script": Markup(code), "policy": Markup(policy)}
-    return environment().get_template(template).render(**own, **values)
+    page = environment().get_template(template).render(**own, **values)
+    return page.replace("</head>", f"{in_page()}</head>", 1)
 
 
 @cache

@@ -42,6 +42,8 @@ class DuckdbDays:
         engine = self._engine
         if not isinstance(engine.input, Files) or engine.input.format != "parquet":
             return None
+        if engine.format:  # its rows have columns that the files have not
+            return None
         found = days_by_statistics(engine.connection, unglobbed(self._paths), self._column)
         return found and [(self._begins(day), path, rows) for day, path, rows in found]
 

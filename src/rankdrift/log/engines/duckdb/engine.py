@@ -80,6 +80,7 @@ class DuckdbEngine:
         _refuse_bzip2(source)
         self._folder = Scratch()
         self.staged: str | None = None  # the file that text formats were parsed into
+        self.rows_sql = ""  # of a known format: the SELECT from its files to its rows
         self._con = self._connect(memory, threads)
         self.input = source = reach(self._con, source)
         with reading(source):
@@ -117,7 +118,7 @@ class DuckdbEngine:
         if options and isinstance(source, Files) and text:
             self.format = choose(look(source, self._con), options)
             if self.format and self.format.reads != "table":
-                self._take_format(self.format, *format_reader(source, self.format))
+                self._take_format(self.format, *format_reader(source, self.format, lenient=False))
                 return
             if source.format == TEXT:
                 raise cannot_tell(source.paths[0])
@@ -132,18 +133,29 @@ class DuckdbEngine:
             self._con.execute("DROP VIEW main.rd_log")
             if isinstance(source, Files):
                 shape |= {FILE_NAME: "text"}
-            opened = self._open(source, filename=True)
-            self._take_format(self.format, f"(SELECT * FROM {opened})", shape)
+            opened = f"SELECT * FROM {self._open(source, filename=True)}"
+            if self._lacks_structs(source, shape):
+                opened = f"WITH rd_whole AS MATERIALIZED ({opened}) SELECT * FROM rd_whole"
+            self._take_format(self.format, f"({opened})", shape)
+
+    def _lacks_structs(self, source: Source, shape: Shape) -> bool:
+        """Is a struct in some of several Parquet files alone? DuckDB 2.0 fails when it is asked for
+        a field of it, and must read it whole first."""
+        structs = [name for name, inner in shape.items() if isinstance(inner, Mapping)]
+        if not isinstance(source, Files) or len(source.paths) == 1 or not structs:
+            return False
+        listed = DUCKDB.literals(unglobbed(source.paths))
+        there = self._con.sql(
+            f"SELECT name, count(DISTINCT file_name) FROM parquet_schema([{listed}])"
+            f" WHERE name IN ({DUCKDB.literals(structs)}) GROUP BY name"
+        ).fetchall()
+        return any(files < len(source.paths) for _, files in there)
 
     def _take_format(self, format: Format, read: str, shape: Shape) -> None:
         fields = Fields(shape, DUCKDB)
         check_fields(format, shape)
-        if format.reads_twice:
-            select = format.select(fields, "rd_read")
-            self._rows = f"WITH rd_read AS MATERIALIZED {read}\n{select}"
-        else:
-            self._rows = format.select(fields, f"{read} AS rd_read")
-        self._name_rows(f"({self._rows}) AS rd_rows")
+        self.rows_sql = format.select(fields, f"{read} AS rd_read")
+        self._name_rows(f"({self.rows_sql}) AS rd_rows")
 
     def _name_rows(self, rows: str) -> None:
         assert self.format
@@ -347,18 +359,15 @@ class DuckdbEngine:
         if source.format == "parquet" and not self.format:
             return
         staged = self.path("staged.parquet")
-        rows = reader(source.paths, source.format, filename=True, folders=self.folders)
-        rows = self._rows if self.format else f"SELECT * FROM {rows}"
-        ordered = bool(self.format and self.format.keeps_order)
-        self._con.execute(f"SET preserve_insertion_order = {ordered}")
+        read = reader(source.paths, source.format, filename=True, folders=self.folders)
         try:
-            self.execute(
-                f"COPY ({rows}) TO {DUCKDB.literal(staged)} (FORMAT parquet)",
-                f"parsing {source.format}",
-                progress,
-            )
-        finally:
-            self._con.execute("SET preserve_insertion_order = false")
+            self._write(self.rows_sql if self.format else f"SELECT * FROM {read}", staged, progress)
+        except duckdb.InvalidInputException:
+            if not self.format or self.format.reads != "json":
+                raise
+            # Some value is of another type than others of its field.
+            self._take_format(self.format, *format_reader(source, self.format))
+            self._write(self.rows_sql, staged, progress)
         parsed = f"read_parquet({DUCKDB.literal(staged)})"
         if self.format:
             self._name_rows(parsed)
@@ -368,6 +377,18 @@ class DuckdbEngine:
                 f" FROM {parsed}"
             )
         self.staged = staged
+
+    def _write(self, rows: str, path: str, progress: Progress | None) -> None:
+        ordered = bool(self.format and self.format.keeps_order)
+        self._con.execute(f"SET preserve_insertion_order = {ordered}")
+        try:
+            self.execute(
+                f"COPY ({rows}) TO {DUCKDB.literal(path)} (FORMAT parquet)",
+                f"parsing {getattr(self.input, 'format', '')}",
+                progress,
+            )
+        finally:
+            self._con.execute("SET preserve_insertion_order = false")
 
     def days(self, day_sql: str, column: Column, window: int) -> DuckdbDays:
         """See `Engine`."""
