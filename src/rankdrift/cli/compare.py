@@ -11,6 +11,7 @@ import click
 from rankdrift.cli.options import (
     COUNTING,
     SEED,
+    LateHelp,
     Sections,
     guesses,
     log_options,
@@ -29,14 +30,6 @@ if TYPE_CHECKING:
     from rankdrift.propensities.propensities import Propensities
 
 
-class MethodsOption(click.Option):
-    """Its help lists the methods that there are when it is asked for."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        self.help = methods_help()
-        return super().get_help_record(ctx)
-
-
 def methods_help() -> str:
     """The names of all methods, family by family."""
     words = []
@@ -50,7 +43,8 @@ def methods_help() -> str:
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option(
     "--methods",
-    cls=MethodsOption,
+    cls=LateHelp,
+    listed=methods_help,
     default=",".join(method.name for method in METHODS if method.default),
     show_default=True,
     metavar="NAME,…",

@@ -11,6 +11,7 @@ from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import (
     COUNTING,
     SEED,
+    LateHelp,
     Sections,
     given,
     guesses,
@@ -38,14 +39,10 @@ CLICKS = click.Choice(["every", "single"])
 ERRORS = click.Choice(["buckets", "model", "bootstrap"])
 
 
-class CurveOption(click.Option):
-    """Its help lists the curves there are when asked for: loading them takes longer than a help."""
+def _curves() -> str:
+    from rankdrift.estimation.curves import examples
 
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from rankdrift.estimation.curves import examples
-
-        self.help = examples()
-        return super().get_help_record(ctx)
+    return examples()
 
 
 @click.command(
@@ -56,7 +53,7 @@ class CurveOption(click.Option):
 @click.option(
     "-o", "--output", metavar="FILE", help="Where the propensities go: .csv, .parquet or .json."
 )
-@click.option("--curve", cls=CurveOption, default="auto", show_default=True)
+@click.option("--curve", cls=LateHelp, listed=_curves, default="auto", show_default=True)
 @click.option(
     "--clicks",
     type=CLICKS,

@@ -10,6 +10,7 @@ from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import (
     READING,
     SEED,
+    LateHelp,
     Sections,
     again,
     given,
@@ -42,14 +43,10 @@ _OF_JUDGMENTS = (
 _FLAGS = {"scale": "grades"}
 
 
-class ExportOption(click.Option):
-    """Its help lists the forms there are when asked for: loading them takes longer than a help."""
+def _exports() -> str:
+    from rankdrift.judging.exports import forms_in_words
 
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from rankdrift.judging.exports import forms_in_words
-
-        self.help = f"Also write as {forms_in_words()}; repeatable."
-        return super().get_help_record(ctx)
+    return f"Also write as {forms_in_words()}; repeatable."
 
 
 @click.command(
@@ -63,7 +60,12 @@ class ExportOption(click.Option):
 )
 @click.option("--propensities", metavar="FILE", help="What `rankdrift estimate` wrote.")
 @click.option(
-    "--export", cls=ExportOption, multiple=True, metavar="FORM=PATH", help="Also write for others."
+    "--export",
+    cls=LateHelp,
+    listed=_exports,
+    multiple=True,
+    metavar="FORM=PATH",
+    help="Also write for others.",
 )
 @click.option(
     "--features", metavar="NAME,…", help="Numbers, or an old score, that tell what to expect."

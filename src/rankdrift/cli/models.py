@@ -8,6 +8,7 @@ from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import (
     READING,
     SEED,
+    LateHelp,
     Sections,
     guesses,
     log_options,
@@ -26,14 +27,10 @@ UNUSED = (
 )  # fmt: skip
 
 
-class ModelsOption(click.Option):
-    """Its help lists the models there are when asked for: loading them takes longer than a help."""
+def _models() -> str:
+    from rankdrift.clickmodels.models import MODELS
 
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from rankdrift.clickmodels.models import MODELS
-
-        self.help = f"Only these beside pbm and rcm: {', '.join(MODELS.names)}."
-        return super().get_help_record(ctx)
+    return f"Only these beside pbm and rcm: {', '.join(MODELS.names)}."
 
 
 @click.command(
@@ -41,7 +38,7 @@ class ModelsOption(click.Option):
     first=("models", "split", "chart", *READING),
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
-@click.option("--models", cls=ModelsOption, metavar="NAME,…", help="Only some of them.")
+@click.option("--models", cls=LateHelp, listed=_models, metavar="NAME,…", help="Only some of them.")
 @click.option(
     "--split",
     type=click.Choice(["search", "time"]),

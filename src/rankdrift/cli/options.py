@@ -114,6 +114,23 @@ class LogOption(click.Option):
         self.section = section
 
 
+class LateHelp(click.Option):
+    """An option whose help lists what there is when it is asked for: loading that takes longer than
+    a help. `listed` gives it; `help` stays what it was."""
+
+    def __init__(self, *args: Any, listed: Callable[[], str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.listed = listed
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """With what there is now."""
+        before, self.help = self.help, self.listed()
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.help = before
+
+
 class Sections(click.Command):
     """A command with many options: --help lists those that matter most, --help-all lists all, under
     headings, its own before those of a log.

@@ -9,7 +9,17 @@ from typing import Any
 import click
 
 from rankdrift.cli.exits import Exit
-from rankdrift.cli.options import READING, SEED, Sections, again, guesses, log_options, read, typed
+from rankdrift.cli.options import (
+    READING,
+    SEED,
+    LateHelp,
+    Sections,
+    again,
+    guesses,
+    log_options,
+    read,
+    typed,
+)
 from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, join, talking
 
@@ -209,15 +219,10 @@ def train(
     return Exit.GOOD
 
 
-class FormOption(click.Option):
-    """Its help lists the forms there are when asked for: loading them takes longer than a help."""
+def _forms() -> str:
+    from rankdrift.ranking.exporting import forms_in_words
 
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """With the forms there are now."""
-        from rankdrift.ranking.exporting import forms_in_words
-
-        self.help = forms_in_words()
-        return super().get_help_record(ctx)
+    return forms_in_words()
 
 
 @click.command(
@@ -227,7 +232,7 @@ class FormOption(click.Option):
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("-o", "--output", required=True, metavar="PATH", help="Where the files go.")
-@click.option("--form", cls=FormOption, default="lightgbm", show_default=True)
+@click.option("--form", cls=LateHelp, listed=_forms, default="lightgbm", show_default=True)
 @feature_options
 @gain_options
 @log_options()
