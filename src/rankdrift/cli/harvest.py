@@ -11,6 +11,7 @@ from rankdrift.cli.options import COUNTING, Sections, guesses, log_options, read
 from rankdrift.cli.output import check_file, check_folder, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
+from rankdrift.core.errors import BadOption
 from rankdrift.core.words import many, verb
 
 if TYPE_CHECKING:
@@ -48,6 +49,19 @@ def given_sizes(buckets: int | None, max_shown: int | None) -> dict[str, int]:
     "--by", type=click.Choice(["day"]), help="One file a day in the folder -o; done days are kept."
 )
 @size_options
+@click.option(
+    "--singles",
+    is_flag=True,
+    help="Count pairs shown at one rank too, for estimate --method bayes.",
+)
+@click.option(
+    "--prior",
+    metavar="NAME",
+    help="Count these by a column of numbers that tells of relevance, such as an old score.",
+)
+@click.option(
+    "--prior-cuts", metavar="N,…", help="Of --prior: the numbers at which its groups begin."
+)
 @log_options()
 @talking
 def harvest(
@@ -57,6 +71,9 @@ def harvest(
     by: str | None,
     buckets: int | None,
     max_shown: int | None,
+    singles: bool,
+    prior: str | None,
+    prior_cuts: str | None,
     **options: Any,
 ) -> int:
     """Count a log: big log in, small file of counts out.
@@ -75,14 +92,25 @@ def harvest(
     refuse_input(output, logs, options["format"])
     (check_folder if by else check_file)(output)
     screen.say(*guesses(log), f"A day: {log.days}.")  # before time is spent on it
-    sizes = given_sizes(buckets, max_shown)
+    sizes: dict[str, Any] = given_sizes(buckets, max_shown)
+    sizes |= {"singles": singles, "prior": prior, "prior_cuts": _numbers(prior_cuts)}
     code = (_by_day if by else _whole)(screen, log, output, sizes)
     if code:
         screen.next("rankdrift", "inspect", *shorter(logs), *typed(options))
     return code
 
 
-def _whole(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> int:
+def _numbers(text: str | None) -> list[float]:
+    """Of a list with commas."""
+    try:
+        return [float(part) for part in (text or "").split(",") if part.strip()]
+    except ValueError:
+        raise BadOption(
+            f"--prior-cuts is {text!r}. Give numbers with commas between them, such as 0.1,0.2,0.5."
+        ) from None
+
+
+def _whole(screen: Screen, log: "Log", output: str, sizes: dict[str, Any]) -> int:
     from rankdrift.harvesting.counting import harvest
 
     with bar(screen, log) as progress:
@@ -95,7 +123,7 @@ def _whole(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> in
     return _end(screen, log, counts, "counts", output)
 
 
-def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, int]) -> int:
+def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, Any]) -> int:
     from rankdrift.counts.counts import Counts, merge
     from rankdrift.harvesting.by_day import harvest_by_day
     from rankdrift.report.terminal.counts import funnel_table

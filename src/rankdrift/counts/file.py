@@ -1,8 +1,8 @@
 """Files of counts: one Parquet file each, the table of `schema` with its metadata.
 
 Options, days and so on are JSON under the Parquet metadata key `rankdrift`. Files of format 1 say
-nothing of much-shown pairs by rank, and before format 3 there were no splits; else they are the
-same.
+nothing of much-shown pairs by rank, before format 3 there were no splits, and before format 4 no
+pairs shown at one rank; else they are the same.
 """
 
 from __future__ import annotations
@@ -33,7 +33,13 @@ from rankdrift.counts.checks import used_agrees
 from rankdrift.counts.counts import Counts, version_order
 from rankdrift.counts.funnel import Funnel
 from rankdrift.counts.reading import FILE, read_by_file, read_table, read_tables
-from rankdrift.counts.schema import FORMAT, FORMAT_BEFORE_SPLITS, SEGMENT, table_sql
+from rankdrift.counts.schema import (
+    FORMAT,
+    FORMAT_BEFORE_SINGLES,
+    FORMAT_BEFORE_SPLITS,
+    SEGMENT,
+    table_sql,
+)
 from rankdrift.counts.tables import Pairs
 
 if TYPE_CHECKING:
@@ -252,7 +258,8 @@ def metadata(counts: Counts) -> dict[str, Any]:
     """All of `counts` that is not in the table, as plain values; `read_table` takes it back."""
     names = ("version", "options", "buckets", "max_rank", "max_shown", "days", "sources")
     kept = {name: getattr(counts, name) for name in (*names, "segment_columns")}
-    return {"format": FORMAT if len(counts.splits) else FORMAT_BEFORE_SPLITS, **kept}
+    number = FORMAT_BEFORE_SINGLES if len(counts.splits) else FORMAT_BEFORE_SPLITS
+    return {"format": FORMAT if len(counts.singles) else number, **kept}
 
 
 def _content(counts: Counts) -> Iterator[NDArray[Any]]:
