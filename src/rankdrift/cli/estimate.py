@@ -35,7 +35,7 @@ ADJUST = click.Choice(["score", "ranker"])
 CLICKS = click.Choice(["every", "single"])
 ERRORS = click.Choice(["buckets", "model", "bootstrap"])
 METHOD = click.Choice(["likelihood", "bayes"])
-RELEVANCE = click.Choice(["rank", "same"])
+RELEVANCE = click.Choice(["rank", "column", "same"])
 
 
 class CurveOption(click.Option):

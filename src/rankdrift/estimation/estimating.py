@@ -91,8 +91,9 @@ def estimate(
         is learned along with them. Its intervals are credible ones; `draws` of the result has it.
         It takes `reference`, `seed`, `relevance` and `draws`, and no other option.
     relevance
-        Of "bayes": what the prior mean of a pair's relevance depends on: its usual "rank", or
-        nothing (the "same" for all pairs).
+        Of "bayes": what the prior mean of a pair's relevance depends on: its usual "rank", which
+        learns next to nothing from pairs at one rank; of those, the "column" that they were
+        harvested by; or nothing (the "same" for all pairs).
     draws
         Of "bayes": how many.
 

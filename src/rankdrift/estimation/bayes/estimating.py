@@ -20,8 +20,8 @@ from rankdrift.core.rank_blocks import half_octave_of
 from rankdrift.core.types import Bools, Floats, Indices, Ranks
 from rankdrift.core.version import __version__
 from rankdrift.core.words import many, ranges, verb
-from rankdrift.counts.counts import Counts, Pairs
-from rankdrift.estimation.bayes.cells import Terms, moved_terms
+from rankdrift.counts.counts import Counts, Pairs, Singles
+from rankdrift.estimation.bayes.cells import Terms, join, moved_terms, single_terms
 from rankdrift.estimation.bayes.convergence import (
     LEAST_ESS,
     MOST_R_HAT,
@@ -33,13 +33,17 @@ from rankdrift.estimation.bayes.sampling import Sampler, find_mode
 from rankdrift.estimation.fitted_curve import counts_provenance
 from rankdrift.propensities.propensities import ENOUGH_CLICKS, Propensities
 
-Relevance = Literal["rank", "same"]
+Relevance = Literal["rank", "column", "same"]
 """What the prior mean of a pair's relevance depends on."""
 RELEVANCE: tuple[Relevance, ...] = get_args(Relevance)
-WORDS = {"rank": "relevance by usual rank", "same": "one prior of relevance for all pairs"}
+WORDS = {
+    "rank": "relevance by usual rank",
+    "column": "relevance of pairs at one rank by {}",
+    "same": "one prior of relevance for all pairs",
+}
 DRAWS = 2000
 CHAINS = 4
-WARM_UP = 200  # draws of each chain
+WARM_UP = 300  # draws of each chain
 LONGEST = 4  # times as many draws as were asked for, before it is given up
 FEWEST, MOST = 800, 100_000  # draws that may be asked for
 
@@ -71,7 +75,8 @@ class Options:
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """What the posterior is of: cells of groups, and by rank (R,) how many pairs were shown there,
-    how many clicks they got and how many misses they had. concentration, given: as of `Layout`."""
+    how many clicks they got and how many misses they had. concentration, shares: as of `Layout`;
+    rates (G,): clicks an appearance of pairs at one rank, where there are such."""
 
     ranks: Ranks
     terms: Terms
@@ -79,11 +84,19 @@ class Evidence:
     clicks: Floats
     misses: Floats
     concentration: Indices
-    given: Floats
+    shares: Floats
+    rates: Floats
 
     def layout(self) -> Layout:
         """Where the parameters of its posterior are."""
-        return Layout(self.ranks, knots_of(self.ranks), self.concentration, self.given)
+        return Layout(self.ranks, knots_of(self.ranks), self.concentration, self.shares)
+
+    def start(self, layout: Layout) -> Floats:
+        """Parameters in the middle of the prior, but for click rates, which are known."""
+        x = np.zeros(layout.size)
+        x[: len(layout.knots) - 1] = -0.3 * np.log(layout.knots[1:] / layout.knots[0])
+        x[layout.groups] = np.where(layout.given, -2.0, np.log(self.rates))
+        return x
 
     def posterior(self) -> Posterior:
         """The density of its posterior."""
@@ -104,14 +117,13 @@ def estimate_posterior(counts: Counts, options: Options) -> Propensities:
     ranks = evidence.ranks
     if options.reference not in ranks:
         raise NotIdentified(
-            f"The reference rank {options.reference} is none of the ranks that pairs moved between "
+            f"The reference rank {options.reference} is none of the ranks that can be compared "
             f"({ranges(ranks.tolist())}). Choose one of them with --reference."
         )
     posterior = evidence.posterior()
     layout = posterior.layout
-    sampler = Sampler(
-        posterior, find_mode(posterior, _start(layout)), chains=CHAINS, seed=options.seed
-    )
+    mode = find_mode(posterior, evidence.start(layout))
+    sampler = Sampler(posterior, mode, chains=CHAINS, seed=options.seed)
     sampler.warm_up(WARM_UP)
     each = -(-options.draws // CHAINS)
     place = int(np.searchsorted(ranks, options.reference))
@@ -137,6 +149,11 @@ def evidence_of(counts: Counts, relevance: str) -> Evidence:
             "chosen by where they were shown, not by how often they were clicked: use the counts "
             "as they were harvested."
         )
+    if relevance == "column" and _prior(counts) is None:
+        raise BadOption(
+            "relevance 'column' needs counts that have pairs at one rank by a column. Harvest with "
+            "--prior NAME --prior-cuts N,…, or use relevance 'rank'."
+        )
     pairs = counts.pairs
     if not len(pairs):
         raise NoUsablePairs(
@@ -144,21 +161,55 @@ def evidence_of(counts: Counts, relevance: str) -> Evidence:
             f"{verb(counts.funnel.rows, 'was', 'were')} read). A pair must appear at two ranks and "
             "get a click: see `rankdrift inspect`, or add days."
         )
+    singles = counts.singles.take(counts.singles.shown > 0)
     _tell_left_out(counts)
     of = pairs.shown >> 1
     ranks = np.unique(of[of > 0]).astype(np.int32)
-    group = usual_block(pairs) if relevance == "rank" else np.zeros(len(pairs), np.intp)
-    names, group = np.unique(group, return_inverse=True)
+    if relevance == "rank":
+        singles = singles.take(np.isin(singles.rank, ranks))
+    else:
+        ranks = np.union1d(ranks, singles.rank).astype(np.int32)
+    moved, at_one = _groups(pairs, singles, relevance)
+    terms = [moved_terms(pairs, moved, ranks)]
     shown, clicks, misses = _by_rank(pairs, ranks)
+    if len(singles):
+        of_singles = (singles.rank, at_one, singles.shown, singles.clicked, singles.pairs)
+        terms.append(single_terms(*of_singles, ranks))
+        place = np.searchsorted(ranks, singles.rank)
+        for total, each in (
+            (shown, np.ones(len(singles))),
+            (clicks, singles.clicked),
+            (misses, singles.shown - singles.clicked),
+        ):
+            total += np.bincount(place, singles.pairs * each, len(ranks))
+    groups = int(max(moved.max(), at_one.max(initial=0))) + 1
+    shares = np.zeros((groups, len(ranks)))
+    np.add.at(shares, (at_one, np.searchsorted(ranks, singles.rank)), singles.shown * singles.pairs)
+    won = np.bincount(at_one, singles.clicked * singles.pairs, groups)
+    rates = (won + 1) / (shares.sum(axis=1) + 10)
+    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
     return Evidence(
         ranks,
-        moved_terms(pairs, group, ranks),
+        join(terms),
         shown,
         clicks,
         misses,
-        np.zeros(len(names), np.intp),
-        np.ones(len(names)),
+        (~np.isin(np.arange(groups), moved)).astype(np.intp),
+        shares,
+        rates,
     )
+
+
+def _groups(pairs: Pairs, singles: Singles, relevance: str) -> tuple[Indices, Indices]:
+    """(P,) and (S,): the group of each row's relevance, places from 0, those of pairs that moved
+    first. Whether these are as relevant as pairs that did not is not taken for granted, unless all
+    are taken to be the same."""
+    if relevance == "same":
+        return np.zeros(len(pairs), np.intp), np.zeros(len(singles), np.intp)
+    names, moved = np.unique(usual_block(pairs), return_inverse=True)
+    by = singles.rank if relevance == "rank" else singles.group
+    _, at_one = np.unique(by, return_inverse=True)
+    return moved, len(names) + at_one
 
 
 def usual_block(pairs: Pairs) -> Indices:
@@ -181,6 +232,12 @@ def _by_rank(pairs: Pairs, ranks: Ranks) -> tuple[Floats, Floats, Floats]:
     )
 
 
+def _prior(counts: Counts) -> str | None:
+    """The column that counts have pairs at one rank by."""
+    found = counts.options.get("singles", {}).get("prior")
+    return None if found is None else str(found)
+
+
 def _tell_left_out(counts: Counts) -> None:
     if not len(counts.rank_pairs):
         return
@@ -193,14 +250,6 @@ def _tell_left_out(counts: Counts) -> None:
         Remark,
         stacklevel=5,
     )
-
-
-def _start(layout: Layout) -> Floats:
-    """Somewhere in the middle of the prior."""
-    x = np.zeros(layout.size)
-    x[: len(layout.knots) - 1] = -0.5 * np.log(layout.knots[1:] / layout.knots[0])
-    x[layout.groups] = -2.0
-    return x
 
 
 def _supported(evidence: Evidence, layout: Layout) -> Bools:
@@ -234,7 +283,7 @@ def _propensities(
         clicks=np.rint(evidence.clicks).astype(np.int64),
         supported=_supported(evidence, layout),
         reference=options.reference,
-        method=f"bayes, {WORDS[options.relevance]}",
+        method=f"bayes, {WORDS[options.relevance].format(_prior(counts))}",
         errors="posterior",
         parameters=layout.size,
         gaps=dict.fromkeys(outside.tolist(), "no clicked pair moved to or from it"),
@@ -242,6 +291,7 @@ def _propensities(
             "version": __version__,
             "method": "bayes",
             "relevance": options.relevance,
+            "pairs_at_one_rank": int(counts.singles.pairs[counts.singles.shown > 0].sum()),
             "knots": layout.knots.tolist(),
             "draws": len(flat),
             "chains": CHAINS,

@@ -14,12 +14,12 @@ is relative to the reference rank.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from rankdrift.core.types import Floats, Indices, Ranks
+from rankdrift.core.types import Bools, Floats, Indices, Ranks
 from rankdrift.estimation.bayes.beta_nodes import beta_nodes
 from rankdrift.estimation.bayes.cells import Band, Terms, bands
 from rankdrift.estimation.curves import hats
@@ -49,18 +49,20 @@ class Layout:
     """Where each parameter is: log p at each knot less that at the first, then the level of each
     group's relevance, then log a.
 
-    The level is log((a + given) / b): logit m or, of a group all of whose pairs are there because
-    they were clicked, given = 1, the logit of the mean relevance of clicks, which is what those
-    tell. So levels and concentrations hardly depend on each other.
+    The level is what the pairs of a group tell, so that levels hardly depend on other parameters:
+    the log of the mean click rate, m times the geometric mean of p over its appearances; or, of a
+    group all of whose pairs are there because they were clicked, log((a + 1) / b), the logit of the
+    mean relevance of clicks.
 
-    ranks (R,); knots (K + 1,); concentration (G,): which a each group has, a place from 0; given
-    (G,), 0 or 1.
+    ranks (R,); knots (K + 1,); concentration (G,): which a each group has, a place from 0; shares
+    (G, R): of a group's appearances by rank, or all 0: its pairs are there because they were
+    clicked.
     """
 
     ranks: Ranks
     knots: Ranks
     concentration: Indices
-    given: Floats
+    shares: Floats
 
     @property
     def groups(self) -> slice:
@@ -77,6 +79,16 @@ class Layout:
     def size(self) -> int:
         """How many parameters."""
         return self.groups.stop + int(self.concentration.max()) + 1
+
+    @cached_property
+    def given(self) -> Bools:
+        """(G,): whether a group's pairs are there because they were clicked."""
+        return np.asarray(~self.shares.any(axis=1))
+
+    @cached_property
+    def which(self) -> Floats:
+        """(G, A): 1 for the concentration that each group has."""
+        return np.eye(self.size - self.groups.stop)[self.concentration]
 
     @cached_property
     def basis(self) -> Floats:
@@ -104,20 +116,14 @@ class Layout:
         total = 1 + power.sum(axis=-1, keepdims=True)
         return knots @ self.basis.T - np.log(total) / _SHARP, power / total
 
-    def a_and_b(self, x: Floats) -> tuple[Floats, Floats]:
-        """(C, G) each, of parameters (C, d)."""
+    def relevance(self, x: Floats, log_p: Floats) -> Relevance:
+        """Of parameters (C, d) and their log p (C, R); NaN where a mean would be above 1."""
+        level = x[:, self.groups]
         a = np.exp(x[:, self.concentrations])[:, self.concentration]
-        return a, (a + self.given) * np.exp(-x[:, self.groups])
-
-    def _above_mean(self, x: Floats) -> Floats:
-        """(C, G): the level less logit m."""
-        log_a = x[:, self.concentrations][:, self.concentration]
-        return self.given * np.logaddexp(0.0, -log_a)
-
-    @cached_property
-    def which(self) -> Floats:
-        """(G, A): 1 for the concentration that each group has."""
-        return np.eye(self.size - self.groups.stop)[self.concentration]
+        clicked = (a + 1) * np.exp(-level)
+        plain = a * np.expm1(log_p @ self.shares.T - level)
+        b = np.where(self.given, clicked, np.where(plain > 0, plain, np.nan))
+        return Relevance(self.given, a, b)
 
     def draw_prior(self, rng: np.random.Generator) -> Floats:
         """(d,): parameters drawn from the prior."""
@@ -128,36 +134,54 @@ class Layout:
         x = np.empty(self.size)
         x[:many] = np.linalg.solve(self.shape, shape)
         x[self.concentrations] = rng.normal(*CONCENTRATION, size=self.size - self.groups.stop)
-        mean = rng.normal(*RELEVANCE, size=len(self.concentration))
-        x[self.groups] = mean + self._above_mean(x[None])[0]
+        logit = rng.normal(*RELEVANCE, size=len(self.concentration))
+        log_a = x[self.concentrations][self.concentration]
+        clicked = logit + np.logaddexp(0.0, -log_a)
+        plain = -np.logaddexp(0.0, -logit) + self.shares @ self.log_p(x)
+        x[self.groups] = np.where(self.given, clicked, plain)
         return x
 
-    def log_prior(self, x: Floats) -> tuple[Floats, Floats]:
-        """(C,) and its slope (C, d) of parameters (C, d), up to a constant."""
-        many = len(self.knots) - 1
-        slope = np.zeros_like(x)
-        shape = x[:, :many] @ self.shape.T
+    def curve_prior(self, x: Floats) -> tuple[Floats, Floats]:
+        """(C,) and its slope (C, K) by the knots, up to a constant."""
+        shape = x[:, : len(self.knots) - 1] @ self.shape.T
         by_shape = np.zeros_like(shape)
         off = (shape[:, 0] - SLOPE[0]) / SLOPE[1]
-        value = -(off**2) / 2
         by_shape[:, 0] = -off / SLOPE[1]
         freedom, scale = BEND
         bends = shape[:, 1:]
         total = freedom * scale**2 + (bends**2).sum(axis=1)
         power = (freedom + bends.shape[1]) / 2
-        value -= power * np.log(total)
         by_shape[:, 1:] = -2 * power * bends / total[:, None]
-        slope[:, :many] = by_shape @ self.shape
-        log_a = x[:, self.concentrations]
-        off = (log_a - CONCENTRATION[0]) / CONCENTRATION[1]
-        value -= (off**2).sum(axis=1) / 2
-        slope[:, self.concentrations] = -off / CONCENTRATION[1]
-        off = (x[:, self.groups] - self._above_mean(x) - RELEVANCE[0]) / RELEVANCE[1]
-        value -= (off**2).sum(axis=1) / 2
-        slope[:, self.groups] = -off / RELEVANCE[1]
-        falls = self.given / (1 + np.exp(log_a))[:, self.concentration]
-        slope[:, self.concentrations] -= (off / RELEVANCE[1] * falls) @ self.which
-        return value, slope
+        return -(off**2) / 2 - power * np.log(total), by_shape @ self.shape
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """a and b of each group (C, G), and how what follows from them changes with its level and with
+    log a. given (G,): as of `Layout`."""
+
+    given: Bools
+    a: Floats
+    b: Floats
+
+    def by_level(self, by_b: Floats) -> Floats:
+        """The slope by the level, from that by b."""
+        return by_b * -np.where(self.given, self.b, self.a + self.b)
+
+    def by_log_a(self, by_a: Floats, by_b: Floats) -> Floats:
+        """The slope by log a, from those by a and b."""
+        of_b = np.where(self.given, self.b * self.a / (self.a + 1), self.b)
+        return by_a * self.a + by_b * of_b
+
+    def log_prior(self) -> tuple[Floats, Floats, Floats]:
+        """(C,): that logit m is normal, as a density of the level; its slopes (C, G) by the level
+        and by log a."""
+        a, b, given = self.a, self.b, self.given
+        off = (np.log(a) - np.log(b) - RELEVANCE[0]) / RELEVANCE[1]
+        value = -(off**2) / 2 + np.where(given, 0.0, np.log1p(a / b))
+        pull = -off / RELEVANCE[1]
+        by_level = np.where(given, pull, pull * (1 + a / b) + a / b)
+        return value.sum(axis=1), by_level, np.where(given, pull / (1 + a), 0.0)
 
 
 class Posterior:
@@ -185,23 +209,29 @@ class Posterior:
 
     def __call__(self, x: Floats) -> tuple[Floats, Floats]:
         """(C,) and (C, d); -inf where there is no density to speak of."""
-        outside = ~(np.abs(x) < _OUTSIDE).all(axis=1)
-        if outside.any():
-            x = np.where(outside[:, None], 0.0, x)
+        layout = self.layout
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            value, slope = self.layout.log_prior(x)
-            more, more_slope = self._log_likelihood(x)
-        value, slope = value + more, slope + more_slope
-        lost = outside | ~np.isfinite(value) | ~np.isfinite(slope).all(axis=1)
+            log_p, top = layout.log_p_and_top(x)
+            relevance = layout.relevance(x, log_p)
+            # What is nowhere stands for somewhere, and is told apart in the end.
+            lost = ~((np.abs(x) < _OUTSIDE).all(axis=1) & np.isfinite(relevance.b).all(axis=1))
+            log_p = np.where(lost[:, None], -1.0, log_p)
+            a, b = (np.where(lost[:, None], 1.0, each) for each in (relevance.a, relevance.b))
+            relevance = replace(relevance, a=a, b=b)
+            value, slope = self._value(x, log_p, top, relevance)
+        lost |= ~np.isfinite(value) | ~np.isfinite(slope).all(axis=1)
         return np.where(lost, -np.inf, value), np.where(lost[:, None], 0.0, slope)
 
-    def _log_likelihood(self, x: Floats) -> tuple[Floats, Floats]:
+    def _value(
+        self, x: Floats, log_p: Floats, top: Floats, relevance: Relevance
+    ) -> tuple[Floats, Floats]:
         layout = self.layout
-        many = len(layout.knots) - 1
-        log_p, top = layout.log_p_and_top(x)
-        p = np.exp(log_p)
-        a, b = layout.a_and_b(x)
-        value = log_p @ self._clicks
+        p, a, b = np.exp(log_p), relevance.a, relevance.b
+        log_a = x[:, layout.concentrations]
+        off = (log_a - CONCENTRATION[0]) / CONCENTRATION[1]
+        of_curve, by_knots = layout.curve_prior(x)
+        of_relevance, by_level, by_log_a = relevance.log_prior()
+        value = of_curve + of_relevance - (off**2).sum(axis=1) / 2 + log_p @ self._clicks
         by_p = self._clicks / p
         by_a, by_b = np.zeros_like(a), np.zeros_like(b)
         for band in self._bands:
@@ -210,13 +240,12 @@ class Posterior:
             by_p += more[1]
             by_a[:, band.groups] += more[2]
             by_b[:, band.groups] += more[3]
-        slope = np.zeros_like(x)
-        by_curve = by_p * p
-        slope[:, :many] = by_curve @ layout.basis - by_curve.sum(axis=1, keepdims=True) * top
-        slope[:, layout.groups] = -by_b * b
-        along = (by_a + by_b * np.exp(-x[:, layout.groups])) * a
-        slope[:, layout.concentrations] = along @ layout.which
-        return value, slope
+        by_level = by_level + relevance.by_level(by_b)
+        by_curve = by_p * p - by_level @ layout.shares
+        by_knots = by_knots + by_curve @ layout.basis - by_curve.sum(axis=1, keepdims=True) * top
+        by_log_a = (by_log_a + relevance.by_log_a(by_a, by_b)) @ layout.which
+        by_log_a -= off / CONCENTRATION[1]
+        return value, np.concatenate([by_knots, by_level, by_log_a], axis=1)
 
 
 def _band(band: Band, p: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats, Floats]:

@@ -18,6 +18,7 @@ from rankdrift.core.types import Floats
 Density = Callable[[Floats], tuple[Floats, Floats]]
 """From (C, d) to the log density (C,), -inf where there is none, and its slope (C, d)."""
 WANTED = 0.85  # the share of proposals to be accepted
+_CLIMBS = 3
 _AT_ONCE = 64  # points whose slope is worked out together, for the curvature
 _SMALLEST, _LARGEST = 1e-3, 1.6  # of a step, in standard deviations
 
@@ -39,7 +40,9 @@ def find_mode(density: Density, start: Floats) -> Mode:
         value, slope = density(x[None])
         return (float(-value[0]) if np.isfinite(value[0]) else 1e100), -slope[0]
 
-    x = minimize(downhill, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000}).x
+    x = start
+    for _ in range(_CLIMBS):  # a step beyond where there is density ends a climb too early
+        x = minimize(downhill, x, jac=True, method="L-BFGS-B", options={"maxiter": 1000}).x
     size, step = len(x), 1e-4
     points = np.concatenate([x + step * np.eye(size), x - step * np.eye(size)])
     slopes = np.concatenate(
@@ -81,18 +84,21 @@ class Sampler:
         self.accepted = 0.0
 
     def warm_up(self, draws: int) -> None:
-        """Learn the step, then the metric from the draws, then the step again."""
-        self._tune(draws // 4)
-        seen = self._tune(draws // 2)
-        kept = seen[len(seen) // 3 :].reshape(-1, seen.shape[2])
-        # As if as many draws as parameters had shown the metric so far.
-        before, many = self._root @ self._root.T, len(kept)
-        trust = many / (many + 4.0 * kept.shape[1])
+        """Learn the step, then twice the metric from the draws, then the step again."""
+        self._tune(draws // 6)
+        for _ in range(2):
+            self._learn(self._tune(draws // 3))
+        self._tune(draws // 6)
+
+    def _learn(self, seen: Floats) -> None:
+        """Take the covariance of these draws (S, C, d), without the first of them, and the metric
+        so far for as many draws as four times the parameters."""
+        kept = seen[len(seen) // 4 :].reshape(-1, seen.shape[2])
+        trust = len(kept) / (len(kept) + 4.0 * kept.shape[1])
         off = kept - kept.mean(axis=0)
-        covariance = trust * (off.T @ off) / many + (1 - trust) * before
+        covariance = trust * (off.T @ off) / len(kept) + (1 - trust) * self._root @ self._root.T
         values, vectors = np.linalg.eigh(covariance)
         self._root = vectors * np.sqrt(np.maximum(values, 1e-12))
-        self._tune(draws // 4)
 
     def draw(self, draws: int) -> Floats:
         """(S, C, d): so many more draws of each chain."""
