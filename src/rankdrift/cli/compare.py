@@ -67,7 +67,7 @@ def methods_help() -> str:
 @click.option(
     "--bootstrap", default=10, show_default=True, help="Refits for the intervals of em; 0: none."
 )
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Of em and its bootstrap.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of em, bayes.")
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option(
     "-o", "--output", metavar="FOLDER", help="Also save the curve of each method, a file each."

@@ -149,7 +149,8 @@ def compare(
         From `read_log`, or a path of it, whose columns have usual names.
     methods
         Names, or one: "auto", "direct", "loglog" or any other curve of `estimate` (rankdrift's own
-        likelihood); "ratio" (of two ranks at a time, Appendix C); "em" and "em-pairs"; "all-pairs",
+        likelihood); "bayes" (its posterior, given a prior of relevance); "ratio" (of two ranks at a
+        time, Appendix C); "em" and "em-pairs"; "all-pairs",
         "pivot-one" and "adjacent-chain" (intervention harvesting, down to rank 50 or the log's
         max_rank); "ctr"; "experiment" and "swaps"; "combined" (the experiment
         and the drift of all other rows).
@@ -168,7 +169,7 @@ def compare(
         How many refits give the intervals of "em"; 0 gives none. All other intervals, and those of
         differences, come from leaving out buckets of queries, the same for every method.
     seed
-        Of "em" and its bootstrap.
+        Of "em" and its bootstrap, and of "bayes".
     level
         Of all intervals.
     progress

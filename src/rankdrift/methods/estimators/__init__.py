@@ -9,6 +9,7 @@ from rankdrift.methods.method import METHODS
 # In the order in which they are listed.
 # isort: off
 from rankdrift.methods.estimators import drift
+from rankdrift.methods.estimators import bayes
 from rankdrift.methods.estimators import ratios
 from rankdrift.methods.estimators import em
 from rankdrift.methods.estimators import interventions
@@ -16,4 +17,13 @@ from rankdrift.methods.estimators import click_rates
 from rankdrift.methods.estimators import experiments
 # isort: on
 
-__all__ = ["METHODS", "click_rates", "drift", "em", "experiments", "interventions", "ratios"]
+__all__ = [
+    "METHODS",
+    "bayes",
+    "click_rates",
+    "drift",
+    "em",
+    "experiments",
+    "interventions",
+    "ratios",
+]
