@@ -46,21 +46,20 @@ def beta_nodes(a: Floats, b: Floats, size: int) -> Nodes:
     size
         How many nodes.
     """
-    z, vectors = np.linalg.eigh(_recurrence(a, b, size))
+    ones = np.ones_like(a)
+    to_a = np.stack([ones, (1 + _STEP) * ones, (1 - _STEP) * ones, ones, ones])
+    to_b = to_a[[0, 3, 4, 1, 2]]
+    here, *beside = _recurrence(to_a * a, to_b * b, size)
+    z, vectors = np.linalg.eigh(here)
     first = vectors[..., 0, :]
     apart = z[..., None, :] - z[..., :, None]
     inverse = np.divide(1.0, apart, out=np.zeros_like(apart), where=apart != 0)
-
-    def change(da: Floats, db: Floats, step: Floats) -> tuple[Floats, Floats]:
-        ahead, behind = _recurrence(a + da, b + db, size), _recurrence(a - da, b - db, size)
-        slope = (ahead - behind) / (2 * step[..., None, None])
-        turned = np.swapaxes(vectors, -1, -2) @ slope @ vectors
-        moved = np.einsum("...j,...jk->...k", first, turned * inverse)
-        return np.diagonal(turned, axis1=-2, axis2=-1), 2 * first * moved
-
-    none = np.zeros_like(a)
-    by_a = change(_STEP * a, none, _STEP * a)
-    by_b = change(none, _STEP * b, _STEP * b)
+    slope = np.stack([beside[0] - beside[1], beside[2] - beside[3]])
+    slope /= (2 * _STEP * np.stack([a, b]))[..., None, None]
+    turned = np.swapaxes(vectors, -1, -2) @ slope @ vectors
+    moved = 2 * first * (first[..., None, :] @ (turned * inverse))[..., 0, :]
+    z_moved = np.diagonal(turned, axis1=-2, axis2=-1)
+    by_a, by_b = zip(z_moved, moved, strict=True)
     return Nodes(np.clip(z, _SMALLEST, 1.0), first**2, by_a, by_b)
 
 

@@ -18,7 +18,7 @@ from rankdrift.core.types import Floats
 Density = Callable[[Floats], tuple[Floats, Floats]]
 """From (C, d) to the log density (C,), -inf where there is none, and its slope (C, d)."""
 WANTED = 0.85  # the share of proposals to be accepted
-_CLIMBS = 3
+_CLIMBS, _NEAR = 5, 0.01  # ends of climbs this near, in log density, are one
 _AT_ONCE = 64  # points whose slope is worked out together, for the curvature
 _SMALLEST, _LARGEST = 1e-3, 1.6  # of a step, in standard deviations
 
@@ -40,9 +40,12 @@ def find_mode(density: Density, start: Floats) -> Mode:
         value, slope = density(x[None])
         return (float(-value[0]) if np.isfinite(value[0]) else 1e100), -slope[0]
 
-    x = start
+    x, lowest = start, np.inf
     for _ in range(_CLIMBS):  # a step beyond where there is density ends a climb too early
-        x = minimize(downhill, x, jac=True, method="L-BFGS-B", options={"maxiter": 1000}).x
+        found = minimize(downhill, x, jac=True, method="L-BFGS-B", options={"maxiter": 1000})
+        x, before, lowest = found.x, lowest, float(found.fun)
+        if before - lowest < _NEAR:
+            break
     size, step = len(x), 1e-4
     points = np.concatenate([x + step * np.eye(size), x - step * np.eye(size)])
     slopes = np.concatenate(
