@@ -27,7 +27,6 @@ from rankdrift.estimation.bayes.sampling import Sampler, find_mode
 from rankdrift.simulate.counting import count_pairs
 
 RESULTS = Path(__file__).with_name("posterior.json")
-RANKS = np.arange(1, 9, dtype=np.int32)
 KEPT = 99  # draws that a truth is ranked among
 BINS = 20
 
@@ -35,8 +34,12 @@ BINS = 20
 # -- calibration -----------------------------------------------------------------------------------
 
 
-def drawn_world(seed: int, pairs: int = 400, singles: int = 300):
-    """Counts, the Layout that the truth is of, and the truth: all from the prior."""
+def drawn_world(seed: int, pairs: int = 200, singles: int = 200):
+    """Counts, the Layout that the truth is of, and the truth: all from the prior.
+
+    Pairs that moved are drawn given that they were clicked, as the posterior takes them: that so
+    many others were not would tell of the truth as well, and is not in counts.
+    """
     rng = np.random.default_rng(seed)
     first = rng.integers(1, 9, pairs)
     moved = np.stack([first, (first + rng.integers(0, 7, pairs)) % 8 + 1, first], axis=1)
@@ -45,32 +48,42 @@ def drawn_world(seed: int, pairs: int = 400, singles: int = 300):
     alone *= np.arange(4) < rng.integers(1, 5, singles)[:, None]
     rank = np.concatenate([np.pad(moved, ((0, 0), (0, 1))), alone])
     known = rng.integers(1, 4, len(rank))
-    counts = count_pairs(
-        rank, np.ones(rank.shape, bool) & (rank > 0), np.zeros(len(rank), int), buckets=1,
-        max_rank=8, known=known,
-    )  # fmt: skip
-    design = evidence_of(counts, "column")  # as if all had been clicked: its groups
-    layout = design.layout()
+    options = {"buckets": 1, "max_rank": 8, "known": known}
+    none = np.zeros(len(rank), int)
+    layout = evidence_of(count_pairs(rank, rank > 0, none, **options), "column").layout()
     truth = layout.draw_prior(rng)
-    a, b = (each[0] for each in _a_and_b(layout, truth))
+    relevance = layout.relevance(truth[None], layout.log_p(truth)[None])
+    a, b = relevance.a[0], relevance.b[0]
     blocks, group = np.unique(usual_block_of(rank[:pairs]), return_inverse=True)
     group = np.concatenate([group, len(blocks) + known[pairs:] - 1])
-    z = rng.beta(a[group], b[group])
-    p = np.exp(layout.log_p(truth))
-    click = rng.random(rank.shape) < np.where(rank > 0, p[rank - 1], 0.0) * z[:, None]
-    counts = count_pairs(rank, click, np.zeros(len(rank), int), buckets=1, max_rank=8, known=known)
-    return counts, layout, truth
+    p = np.where(rank > 0, np.exp(layout.log_p(truth))[rank - 1], 0.0)
+    click = np.zeros(rank.shape, bool)
+    click[:pairs] = clicked_given_one(rng, p[:pairs], a[group[:pairs]], b[group[:pairs]])
+    z = rng.beta(a[group[pairs:]], b[group[pairs:]])
+    click[pairs:] = rng.random(alone.shape) < p[pairs:] * z[:, None]
+    return count_pairs(rank, click, none, **options), layout, truth
+
+
+def clicked_given_one(rng, p, a, b):
+    """(N, K) clicks of pairs shown with chances p (N, K) to be seen, given that there is one."""
+    z, todo = np.empty(len(p)), np.arange(len(p))
+    while len(todo):  # in proportion to z, then thinned to the chance of a click
+        drawn = rng.beta(a[todo] + 1, b[todo])
+        any_click = -np.expm1(np.log1p(-p[todo] * drawn[:, None]).sum(axis=1))
+        take = rng.random(len(todo)) < any_click / (drawn * p[todo].sum(axis=1))
+        z[todo[take]], todo = drawn[take], todo[~take]
+    chance = p * z[:, None]
+    before = np.cumprod(np.column_stack([np.ones(len(p)), 1 - chance[:, :-1]]), axis=1)
+    first = (chance * before).cumsum(axis=1)
+    place = (rng.random(len(p))[:, None] * first[:, -1:] >= first).sum(axis=1)[:, None]
+    later = (np.arange(p.shape[1]) > place) & (rng.random(p.shape) < chance)
+    return later | (np.arange(p.shape[1]) == place)
 
 
 def usual_block_of(rank):
     """Of pairs by hand, as `usual_block` of counts."""
     logs = np.where(rank > 0, np.log(np.maximum(rank, 1)), 0.0).sum(axis=1) / (rank > 0).sum(axis=1)
     return half_octave_of(np.rint(np.exp(logs)).astype(int))
-
-
-def _a_and_b(layout, x):
-    found = layout.relevance(x[None], layout.log_p(x)[None])
-    return found.a, found.b
 
 
 def quantities(layout: Layout, x: np.ndarray) -> np.ndarray:
@@ -86,17 +99,13 @@ def quantities(layout: Layout, x: np.ndarray) -> np.ndarray:
 NAMES = ("p2/p1", "p3/p1", "p5/p1", "p8/p1", "mean relevance", "a, moved", "a, others")
 
 
-def ranked(seed: int, draws: int = 250, warm_up: int = 150) -> np.ndarray | None:
-    """(7,): how many of KEPT draws are below the truth, 0 to KEPT; None if no pair moved."""
+def ranked(seed: int, draws: int = 120, warm_up: int = 120) -> np.ndarray:
+    """(7,): how many of KEPT draws are below the truth, 0 to KEPT."""
     counts, layout, truth = drawn_world(seed)
-    if not len(counts.pairs):
-        return None
     evidence = evidence_of(counts, "column")
-    if len(evidence.ranks) != len(RANKS):
-        return None
     posterior = evidence.posterior()
     mode = find_mode(posterior, evidence.start(posterior.layout))
-    sampler = Sampler(posterior, mode, chains=4, seed=seed)
+    sampler = Sampler(posterior, mode, chains=8, seed=seed)
     sampler.warm_up(warm_up)
     drawn = sampler.draw(draws).transpose(1, 0, 2).reshape(-1, posterior.layout.size)
     kept = drawn[np.linspace(0, len(drawn) - 1, KEPT).round().astype(int)]
@@ -116,11 +125,9 @@ def calibration(worlds: int, first: int) -> None:
     by_seed = stored.get("calibration", {})
     start = time.perf_counter()
     for seed in range(first, first + worlds):
-        found = ranked(seed)
-        if found is not None:
-            by_seed[str(seed)] = found.tolist()
-    stored["calibration"] = by_seed
-    write_text(RESULTS, json.dumps(stored) + "\n")
+        by_seed[str(seed)] = ranked(seed).tolist()
+        stored["calibration"] = by_seed
+        write_text(RESULTS, json.dumps(stored) + "\n")
     p_values, found = flatness(np.array(list(by_seed.values())))
     print(f"{len(by_seed)} worlds; {time.perf_counter() - start:.0f} s for {worlds}")
     for name, p_value, histogram in zip(NAMES, p_values, found, strict=True):
