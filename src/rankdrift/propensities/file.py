@@ -107,7 +107,9 @@ def _rounded(curve: Propensities) -> Propensities:
 
 
 def _pointwise(curve: Propensities) -> Propensities:
-    """With errors as a table has them."""
+    """With errors as a table has them; draws tell more than that of their intervals."""
+    if curve.errors == POSTERIOR:
+        return curve
     return replace(curve, deviations=np.diag(_short("std_error", curve.std_error.tolist())))
 
 

@@ -104,6 +104,16 @@ def test_files_keep_the_draws(tmp_path, ending):
     np.testing.assert_allclose(back.interval(), p.interval())
 
 
+def test_a_table_has_the_credible_intervals(tmp_path):
+    p = found(1)
+    p.save(tmp_path / "p.csv")
+    rows = np.genfromtxt(tmp_path / "p.csv", delimiter=",", names=True, dtype=None, encoding=None)
+    np.testing.assert_allclose(
+        [rows["low"][1:], rows["high"][1:]], np.array(p.interval())[:, 1:], rtol=1e-5
+    )
+    np.testing.assert_allclose(rows["std_error"][1:], p.std_error[1:], rtol=1e-5)
+
+
 def test_other_curves_have_no_draws():
     plain = estimate(world(1).counts, curve="loglog", reference=1)
     assert plain.summary()["intervals"] == "confidence"
