@@ -105,7 +105,7 @@ def test_draws_have_the_moments_of_the_density(singles):
     sampler = Sampler(density, mode, chains=8, seed=5)
     sampler.warm_up(200)
     drawn = sampler.draw(1000).reshape(-1, 4)
-    steps = np.linspace(-4.5, 4.5, 17)
+    steps = np.linspace(-4.2, 4.2, 13)
     grid = np.array(list(product(steps, repeat=4)))
     points = mode.x + grid @ mode.root.T
     log = np.concatenate([density(part)[0] for part in np.array_split(points, 400)])
