@@ -89,8 +89,10 @@ def moved_terms(pairs: Pairs, group: Indices, ranks: Ranks) -> Terms:
     ranks_of = pairs.shown >> 1
     missed = np.sort(np.where(pairs.shown & 1, 0, ranks_of), axis=1)[:, ::-1]
     same = np.zeros(len(pairs), np.int32)
-    clicked = Pairs(group, pairs.clicks, same, missed, pairs.pairs).collapse()
-    shown = Pairs(group, same, same + 1, ranks_of, pairs.pairs).collapse()
+    of = group.astype(np.int32)
+    clicks = pairs.clicks.astype(np.int32)
+    clicked = Pairs(of, clicks, same, missed, pairs.pairs).collapse()
+    shown = Pairs(of, same, same + np.int32(1), ranks_of, pairs.pairs).collapse()
     return join([_terms(clicked, ranks), _terms(shown, ranks)])
 
 
@@ -110,7 +112,7 @@ def _terms(cells: Pairs, ranks: Ranks) -> Terms:
 
 
 def single_terms(
-    rank: SmallInts, group: Indices, shown: SmallInts, clicks: Ints, pairs: Ints, ranks: Ranks
+    rank: SmallInts, group: Indices, shown: SmallInts, clicks: SmallInts, pairs: Ints, ranks: Ranks
 ) -> Terms:
     """Cells of pairs that were shown at one rank, clicked or not.
 

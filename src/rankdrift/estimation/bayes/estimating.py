@@ -225,11 +225,12 @@ def _by_rank(pairs: Pairs, ranks: Ranks) -> tuple[Floats, Floats, Floats]:
     place = np.searchsorted(ranks, code >> 1)
     first = np.ones(len(row), bool)
     first[1:] = (row[1:] != row[:-1]) | (place[1:] != place[:-1])
-    return (
-        np.bincount(place, weight * first, len(ranks)),
-        np.bincount(place, weight * (code & 1), len(ranks)),
-        np.bincount(place, weight * (1 - (code & 1)), len(ranks)),
+    clicked = (code & 1).astype(np.float64)
+    shown, clicks, misses = (
+        np.bincount(place, weight * each, len(ranks)).astype(np.float64)
+        for each in (first.astype(np.float64), clicked, 1 - clicked)
     )
+    return shown, clicks, misses
 
 
 def _prior(counts: Counts) -> str | None:

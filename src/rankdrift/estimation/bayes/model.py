@@ -78,7 +78,7 @@ class Layout:
     @property
     def size(self) -> int:
         """How many parameters."""
-        return self.groups.stop + int(self.concentration.max()) + 1
+        return int(self.groups.stop + self.concentration.max()) + 1
 
     @cached_property
     def given(self) -> Bools:
@@ -214,7 +214,8 @@ class Posterior:
             log_p, top = layout.log_p_and_top(x)
             relevance = layout.relevance(x, log_p)
             # What is nowhere stands for somewhere, and is told apart in the end.
-            lost = ~((np.abs(x) < _OUTSIDE).all(axis=1) & np.isfinite(relevance.b).all(axis=1))
+            far = (np.abs(x) >= _OUTSIDE).any(axis=1)
+            lost = np.asarray(far | ~np.isfinite(relevance.b).all(axis=1))
             log_p = np.where(lost[:, None], -1.0, log_p)
             a, b = (np.where(lost[:, None], 1.0, each) for each in (relevance.a, relevance.b))
             relevance = replace(relevance, a=a, b=b)
