@@ -3,15 +3,19 @@ BIN := .venv/bin
 # Brings what a target needs into .venv, and has nothing to do when it is there.
 PREPARE := @$(PYTHON) tools/prepare.py
 
-.PHONY: help demo test quick torture mutants bench accuracy docs picture lint format clean
+# Whoever asks Python to keep nothing it compiles would compile all this anew hundreds of times.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help demo test quick torture mutants bench bench-large accuracy docs picture lint format clean
 
 help:
 	@echo 'make demo      make up a log and go through all the steps, to demo/report.html'
-	@echo 'make test      style, types and tests: what must pass, in some twenty minutes'
+	@echo 'make test      style, types and tests: what must pass, in some fifteen minutes'
 	@echo 'make quick     style, types and the tests that are quick: no Spark, no browser'
 	@echo 'make torture   damage, kill and starve everything, for up to MINUTES=60, by SEED=1'
 	@echo 'make mutants   break the core in small ways and see that tests notice, for MINUTES=60'
 	@echo 'make bench     time and memory, beside the obvious ways to do the same'
+	@echo 'make bench-large  a harvest of ROWS=1000000000 beside a scan; some 25 GB of disk'
 	@echo 'make accuracy  bias, errors and coverage in worlds of known truth, beside the peers'
 	@echo 'make docs      the documentation as a site, under build/site'
 	@echo 'make lint      style, types and the direction of imports only'
@@ -25,14 +29,17 @@ demo:
 
 test:
 	$(PREPARE) test
+	$(COMPILE)
 	$(LINT)
-	$(BIN)/pytest -q -n 3 --dist loadgroup
+	$(BIN)/pytest -q -n 3 --dist loadgroup --no-loadscope-reorder
 
 quick:
 	$(PREPARE) quick
+	$(COMPILE)
 	$(LINT)
-	$(BIN)/pytest -q -n 2 --dist loadgroup -m 'not spark and not browser and not slow'
+	$(BIN)/pytest -q -n 2 --dist loadgroup --no-loadscope-reorder -m 'not spark and not browser and not slow'
 
+ROWS ?= 1000000000
 MINUTES ?= 60
 SEED ?= 1
 torture:
@@ -46,6 +53,10 @@ mutants:
 bench:
 	$(PREPARE) bench
 	$(BIN)/python -m benchmarks
+
+bench-large:
+	$(PREPARE) bench
+	$(BIN)/python -m benchmarks.large $(ROWS)
 
 accuracy:
 	$(PREPARE) bench
@@ -75,6 +86,9 @@ clean:
 	rm -rf .venv demo build dist benchmarks/.data benchmarks/results.json
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks spark-warehouse
 	find src tests benchmarks tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Tests are compiled once, on a core that style and types leave idle, and not by every worker.
+COMPILE = @$(BIN)/pytest --collect-only -q >/dev/null 2>&1 &
 
 define LINT
 $(BIN)/ruff check .

@@ -78,7 +78,7 @@ def browsed(searches: int, queries: int = QUERIES) -> str:
     code = Path(__file__).read_text()
     recipe = code[code.index("def _make(") : code.index("# -- ours ---")]
     name = f"browsed-{searches}-{queries}"
-    folder = logs._kept(name, recipe, lambda to: _make(to, searches, queries))
+    folder = logs.kept(name, recipe, lambda to: _make(to, searches, queries))
     return folder[0]
 
 

@@ -23,7 +23,7 @@ COLUMNS = ("query", "doc", "rank", "click", "day", "search")  # those that a har
 def drifting(rows: int, queries: int = QUERIES, days: int = DAYS) -> list[str]:
     """A marketplace's searches, a file a day."""
     code = Path(searches.__code__.co_filename).read_text()
-    return _kept(
+    return kept(
         f"searches-{rows}-{queries}-{days}",
         code,
         lambda folder: searches(folder, rows=rows, queries=queries, days=days),
@@ -47,7 +47,7 @@ def checked(rows: int) -> list[str]:
                 written = f"'{folder / day.name}' (FORMAT parquet, COMPRESSION zstd)"
                 database.execute(f"COPY ({select.format(day)}) TO {written}")
 
-    return _kept(f"checked-{rows}", select, make)
+    return kept(f"checked-{rows}", select, make)
 
 
 def crowded(rows: int) -> list[str]:
@@ -67,10 +67,10 @@ def crowded(rows: int) -> list[str]:
             database.execute("SET enable_progress_bar = false")
             database.execute(f"COPY ({shown}) TO '{folder}/crowded.parquet' (FORMAT parquet)")
 
-    return _kept(f"crowded-{rows}", shown, make)
+    return kept(f"crowded-{rows}", shown, make)
 
 
-def _kept(name: str, recipe: str, make: Callable[[Path], object]) -> list[str]:
+def kept(name: str, recipe: str, make: Callable[[Path], object]) -> list[str]:
     """The files of a log, made now unless they are there; a half-made log is never there."""
     folder = DATA / f"{name}-{hashlib.sha256(recipe.encode()).hexdigest()[:8]}"
     if not folder.exists():

@@ -22,6 +22,7 @@ WORDS = {
     "cli": "a file a verb",
     "pipeline": "the whole story",
     "reproduce": "the paper's figures and table",
+    "monitoring": "the night job, drift",
     "report": "page and terminal",
     "simulate": "worlds of known truth",
     "charts": "one chart a file",
@@ -41,6 +42,7 @@ WORDS = {
 # Where in its row a package stands, 0 to 1, so that the flow reads from left to right.
 PLACES = {
     "pipeline": 0.3,
+    "monitoring": 0.3,
     "reproduce": 0.75,
     "report": 0.2,
     "simulate": 0.72,

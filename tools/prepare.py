@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 PROJECT = ROOT / "pyproject.toml"
+PIP = [str(PYTHON), "-m", "pip", "--disable-pip-version-check"]
+WHEELS = VENV / "wheels"
 EXTRAS = {
     "demo": "rank",
     "quick": "test,lint,rank,xgboost",
@@ -48,13 +50,38 @@ def prepare(target: str) -> None:
             make_environment()
         if not set(TRAINING).isdisjoint(extras.split(",")):
             bring_openmp()
-        if target in BROWSER:  # before all that takes long
-            bring_browser()
-        print(f"Installing what `make {target}` uses into .venv ...", flush=True)
-        pip("install", "-e", f"{ROOT}[{extras}]")
+        install(target, extras.split(","))
         ready.write_text(state)
-    elif target in BROWSER:
-        bring_browser()
+    elif target in BROWSER and (code := find_browser().wait()):
+        sys.exit(code)
+
+
+def install(target: str, extras: list[str]) -> None:
+    """The browser is looked for, and Spark made ready, while all else is installed."""
+    browser = spark = None
+    if target in BROWSER:
+        if not _quietly("import playwright"):
+            print("Installing Playwright, to look for a browser before all else ...", flush=True)
+            pip("install", *(each for each in wanted("test") if each.startswith("playwright")))
+        browser = find_browser()
+    if "spark" in extras and not _quietly("import pyspark"):
+        spark = build_spark()
+        extras = [extra for extra in extras if extra != "spark"]
+    print(f"Installing what `make {target}` uses into .venv ...", flush=True)
+    pip("install", "-e", f"{ROOT}[{','.join(extras)}]", beside=browser)
+    if spark:
+        spark.wait()
+        pip("install", "--find-links", str(WHEELS), *wanted("spark"), beside=browser)
+        shutil.rmtree(WHEELS, ignore_errors=True)
+    if browser and browser.wait():
+        sys.exit(browser.returncode)
+
+
+def wanted(extra: str) -> list[str]:
+    import tomllib
+
+    extras = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]
+    return list(extras[extra])
 
 
 # -- Python ----------------------------------------------------------------------------------------
@@ -118,10 +145,11 @@ def here(*words: str) -> bool:
     return subprocess.run([sys.executable, *words], timeout=300).returncode == 0
 
 
-def pip(*words: str) -> None:
-    """With a line for each large package, so that nobody wonders whether it still goes on."""
-    command = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", *words]
-    command += ["--progress-bar", "off"]
+def pip(*words: str, beside: subprocess.Popen[bytes] | None = None) -> None:
+    """With a line for each large package, so that nobody wonders whether it still goes on; it stops
+    when what goes on beside it fails, which has said why. Nothing is compiled ahead: most of what
+    comes along is never imported, and Python compiles the rest when it is."""
+    command = [*PIP, *words, "--no-compile", "--progress-bar", "off"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
@@ -129,6 +157,9 @@ def pip(*words: str) -> None:
     Thread(target=_read, args=(process, lines), daemon=True).start()
     said: list[str] = []
     while not said or said[-1]:  # the end is an empty line
+        if beside and beside.poll():
+            process.terminate()
+            sys.exit(beside.returncode)
         try:
             said.append(lines.get(timeout=SILENCE))
         except Empty:
@@ -179,16 +210,22 @@ def _quietly(code: str) -> bool:
     return subprocess.run([str(PYTHON), "-c", code], capture_output=True).returncode == 0
 
 
-def bring_browser() -> None:
-    if not _quietly("import playwright"):
-        import tomllib
+def find_browser() -> subprocess.Popen[bytes]:
+    return subprocess.Popen([str(PYTHON), str(ROOT / "tools" / "find_browser.py")])
 
-        extras = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]
-        print("Installing Playwright, to look for a browser before all else ...", flush=True)
-        pip("install", *(wanted for wanted in extras["test"] if wanted.startswith("playwright")))
-    done = subprocess.run([str(PYTHON), str(ROOT / "tools" / "find_browser.py")])
-    if done.returncode:
-        sys.exit(done.returncode)
+
+def build_spark() -> subprocess.Popen[bytes]:
+    """Spark comes as source, of which pip makes a package first: one that is not compressed, as it
+    is unpacked at once. If this fails, installing it fails in the same way and says why."""
+    WHEELS.mkdir(exist_ok=True)
+    settings = WHEELS / "stored.cfg"
+    settings.write_text("[bdist_wheel]\ncompression = stored\n")
+    spark = next(each for each in wanted("spark") if each.startswith("pyspark"))
+    return subprocess.Popen(
+        [*PIP, "wheel", "--no-deps", "--wheel-dir", str(WHEELS), spark],
+        env=os.environ | {"DIST_EXTRA_CONFIG": str(settings)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

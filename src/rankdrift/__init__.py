@@ -12,7 +12,8 @@ The flow, and its public names:
    those who train elsewhere.
 5. `judge` says how relevant each doc is to each query: `Judgments`, with intervals and grades;
    `appearances_by_day` keeps what it needs of a log.
-6. `make_report` tells it all on one page.
+6. `drift` says whether propensities changed of late, however often one looks: `Drift`.
+7. `make_report` tells it all on one page.
 
 Whatever goes wrong with a request or its data is a `RankdriftError`. Names are imported when first
 used, so that ``import rankdrift`` costs next to nothing.
@@ -50,6 +51,8 @@ _HOME = {
     "export_training": "ranking.exporting",
     "judge": "judging.judging",
     "Judgments": "judging.judgments",
+    "drift": "monitoring.drifting",
+    "Drift": "propensities.drift",
     "make_report": "pipeline",
     "RankdriftError": "core.errors",
     "__version__": "core.version",
@@ -57,6 +60,7 @@ _HOME = {
 __all__ = [
     "Comparison",
     "Counts",
+    "Drift",
     "Funnel",
     "Inspection",
     "Judgments",
@@ -70,6 +74,7 @@ __all__ = [
     "compare",
     "compare_models",
     "diagnose",
+    "drift",
     "estimate",
     "evaluate",
     "export_training",
@@ -105,7 +110,9 @@ if TYPE_CHECKING:
     from rankdrift.judging.judgments import Judgments
     from rankdrift.log.log import Log, read_log
     from rankdrift.methods.comparing import compare
+    from rankdrift.monitoring.drifting import drift
     from rankdrift.pipeline import make_report
+    from rankdrift.propensities.drift import Drift
     from rankdrift.propensities.propensities import Propensities
     from rankdrift.ranking.comparison import Comparison
     from rankdrift.ranking.evaluation import evaluate

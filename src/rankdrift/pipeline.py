@@ -18,6 +18,8 @@ from rankdrift.estimation import estimate
 from rankdrift.estimation.periods import estimate_by_period
 from rankdrift.harvesting.counting import harvest
 from rankdrift.log.log import Log
+from rankdrift.monitoring.drifting import REFERENCE, drift
+from rankdrift.propensities.drift import Drift
 from rankdrift.propensities.periods import Period, Steadiness, steadiness
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.comparison import Comparison
@@ -114,7 +116,18 @@ def make_report(results: Any, *, title: str | None = None, queries: bool = True)
     given = gather(results)
     curves, estimated = _curves(given)
     diagnosis, undiagnosed = _diagnosis(given)
-    found = Findings(given, curves, diagnosis, estimated, undiagnosed, *_over_time(given, curves))
+    changed = _drift(given)
+    periods, steady = _over_time(given, curves)
+    found = Findings(
+        given,
+        curves,
+        diagnosis,
+        estimated,
+        undiagnosed,
+        periods,
+        None if changed and changed.tested else steady,  # one test of one question
+        changed,
+    )
     return render_report(found, title=title, queries=queries)
 
 
@@ -139,6 +152,13 @@ def _over_time(
     periods = estimate_by_period(given.parts, reference=main.reference)
     rank = typical_rank(main.ranks.tolist(), main.reference)
     return periods, steadiness(periods, rank)
+
+
+def _drift(given: Results) -> Drift | None:
+    """Whether the newest days of counts given apart differ from those before, if there are days
+    enough for a reference."""
+    days = {day for part in given.parts for day in part.days}
+    return drift(given.parts) if len(days) > REFERENCE < len(given.parts) else None
 
 
 def _diagnosis(given: Results) -> tuple[Mapping[str, Any] | None, str]:

@@ -163,4 +163,4 @@ def test_no_file_says_where_to_write():
                 words = (getattr(option, "help", None) or "").lower()
                 if re.search(r"where .+ goe?s?|^also (write|draw)|^table .+ chart", words):
                     places.add(option.name)
-    assert places == {"output", "html", "chart", "export"} < set(TYPED_ONLY)
+    assert places == {"output", "html", "chart", "export", "metrics"} < set(TYPED_ONLY)

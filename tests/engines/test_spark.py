@@ -154,3 +154,33 @@ def test_the_statement_for_a_warehouse_gives_the_same_counts(log, tmp_path_facto
         con.sql("FROM counts").write_csv(str(result))
     counts = rankdrift.import_counts(result)
     assert counts.equals(rankdrift.harvest(rankdrift.read_log(str(log), search="search", **names)))
+
+
+def test_a_harvest_can_be_submitted_as_a_job(log, tmp_path):
+    """With Spark's own command, in a process of its own, as on a cluster."""
+    import pyspark
+
+    from rankdrift.log.engines.java import java
+
+    where = [sys.executable, "-m", "rankdrift.cli.spark_job"]
+    job = subprocess.run(where, check=True, capture_output=True, text=True).stdout.strip()
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    }
+    given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    with java():
+        done = subprocess.run(
+            [
+                Path(pyspark.__file__).parent / "bin" / "spark-submit",
+                *("--master", "local[1]", *given, job),
+                *(f"{log}/*.parquet", "--segment", "web", "-o", tmp_path / "made" / "counts"),
+            ],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        )
+    assert done.returncode == 0, done.stderr
+    here = rankdrift.harvest(rankdrift.read_log(f"{log}/*.parquet", segment="web"))
+    assert rankdrift.Counts.load(tmp_path / "made" / "counts").equals(here)

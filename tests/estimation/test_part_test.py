@@ -6,7 +6,7 @@ from support.worlds import dips, power, simulate
 
 from rankdrift.core.errors import NotIdentified
 from rankdrift.estimation.fitting import Options, fit
-from rankdrift.estimation.part_test import _on, curve_test, part_test, segments_test
+from rankdrift.estimation.part_test import curve_test, part_test, segments_test, shapes_at
 
 WORLDS = 60
 # Of 60 p-values below 5%: 3 expected, more than 9 once in a thousand times.
@@ -121,9 +121,9 @@ def test_the_shapes_of_the_curve_are_shared_unless_they_are_very_many(curve, kep
     """90 ranks with a parameter each are more than all pairs can be asked for."""
     fitted = fit(simulate(20_000, 90, 1).counts, Options(curve=curve))
     ranks = np.array([1, 5, 90])
-    assert _on(fitted, ranks).shape == (3, kept)
+    assert shapes_at(fitted, ranks).shape == (3, kept)
     if kept:
-        np.testing.assert_allclose(_on(fitted, ranks), fitted.fit.basis[[0, 4, 89]])
+        np.testing.assert_allclose(shapes_at(fitted, ranks), fitted.fit.basis[[0, 4, 89]])
 
 
 def test_a_straight_line_leaves_every_block_but_one_to_be_tested():

@@ -37,7 +37,7 @@ def test_days_weeks_and_months(monkeypatch):
 
 
 def test_a_year_has_no_more_than_53_periods():
-    found = periods._by_period(
+    found = periods.by_period(
         [
             replace(day(0, 40), days=(str(START + timedelta(i)),), sources=(str(i),))
             for i in range(365)

@@ -14,6 +14,9 @@ from rankdrift.estimation.curves import Curve, curve, places_of
 from rankdrift.estimation.fitting import Options, fit
 from rankdrift.estimation.newton import maximise
 
+# Worlds are made once, by one worker.
+pytestmark = pytest.mark.xdist_group("estimation test_search_of_a_curve")
+
 GIVEN = (1, 2, 4, 8, 20, 50, 60)
 # A parabola is nearly the likelihood, in units of 2 log L, where little is to be gained.
 NEARLY = 0.1

@@ -1,6 +1,7 @@
 """Bandits and judging rankings by their logs."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import duckdb
@@ -213,3 +214,47 @@ def test_the_random_policy_is_judged_by_the_log_of_a_bandit():
     reach = (found.interval.high - found.interval.low) / 2
     assert abs(found.value - truth) < np.hypot(reach, 2 * error)
     assert found.interval.high - found.interval.low < 2 * truth
+
+
+OBP = """
+import sys
+import numpy as np
+from obp import ope
+rows = np.load(sys.argv[1])
+given = {name: rows[name] for name in ("reward", "action", "pscore", "action_dist")}
+given["position"] = np.zeros(len(given["reward"]), int)
+for way in (ope.InverseProbabilityWeighting(), ope.SelfNormalizedInverseProbabilityWeighting()):
+    print(repr(float(way.estimate_policy_value(**given))))
+given["estimated_rewards_by_reg_model"] = rows["forecast"]
+print(repr(float(ope.DoublyRobust().estimate_policy_value(**given))))
+"""
+
+
+@pytest.mark.skipif("RANKDRIFT_OBP" not in os.environ, reason="no Python that has obp is named")
+def test_values_are_those_of_open_bandit_pipeline(tmp_path):
+    random = np.random.default_rng(7)
+    rows, items = 5_000, 4
+    logging, wanted = (random.dirichlet(np.ones(items), rows) for _ in range(2))
+    item = (random.random(rows)[:, None] > np.cumsum(logging, axis=1)).sum(axis=1)
+    click = (random.random(rows) < np.array([0.1, 0.2, 0.3, 0.4])[item]).astype(float)
+    forecast = random.random((rows, items, 1))
+    each = np.arange(rows)
+    np.savez(
+        tmp_path / "rows.npz", reward=click, action=item, pscore=logging[each, item],
+        action_dist=wanted[:, :, None], forecast=forecast,
+    )  # fmt: skip
+    words = [os.environ["RANKDRIFT_OBP"], "-c", OBP, str(tmp_path / "rows.npz")]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    theirs = [float(line) for line in done.stdout.split()]
+    given = click, logging[each, item], wanted[each, item]
+    ours = [
+        policy_value(*given, method="ips"),
+        policy_value(*given, method="snips"),
+        policy_value(
+            *given,
+            method="dr",
+            forecast=forecast[each, item, 0],
+            target_forecast=(forecast[:, :, 0] * wanted).sum(axis=1),
+        ),
+    ]
+    assert np.allclose([one.value for one in ours], theirs, rtol=1e-9)

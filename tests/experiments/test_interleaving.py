@@ -1,5 +1,6 @@
 """Interleaving: fair to rankers that are alike, telling of those that are not; examples by hand."""
 
+import json
 from itertools import product
 
 import numpy as np
@@ -176,3 +177,33 @@ def test_a_log_of_teams_is_counted_in_the_engine():
         wins(read_log(frame.drop(columns="ranker")))
     with pytest.raises(NoUsablePairs, match="No search has results of two rankers"):
         wins(read_log(frame.assign(ranker="new")))
+
+
+def test_events_of_ubi_tell_who_wins(tmp_path):
+    """Impressions that say which ranker brought the doc, and clicks that do not have to."""
+    lines, credits = [], []
+    for n in range(60):
+        shown = interleave([list("abcd"), list("cdab")], f"s{n}", length=4)
+        clicks = [doc == "c" or (doc == "a" and n % 3 == 0) for doc in shown.docs]
+        credits.append(credit(shown, clicks))
+        for place, (doc, team, click) in enumerate(
+            zip(shown.docs, shown.teams, clicks, strict=True), 1
+        ):
+            event = {
+                "query_id": f"s{n}", "user_query": f"q{n % 9}", "timestamp": "2024-05-05T10:00:00Z",
+                "event_attributes": {
+                    "object": {"object_id": doc, "search_config": "AB"[team]},
+                    "position": {"ordinal": place},
+                },
+            }  # fmt: skip
+            lines.append(json.dumps({"action_name": "impression", **event}))
+            if click:
+                del event["event_attributes"]["object"]["search_config"]
+                lines.append(json.dumps({"action_name": "click", **event}))
+    path = tmp_path / "events.ndjson"
+    path.write_text("\n".join(lines))
+    (found,) = wins(read_log(path, ranker="ranker"))
+    by_hand = count_wins(np.array(credits))
+    assert (found.first, found.second) == ("A", "B") and found.delta < 0
+    for name in ("won", "lost", "tied"):
+        assert getattr(found, name).sum() == getattr(by_hand, name).sum()

@@ -18,6 +18,9 @@ from rankdrift.methods.tallies import clicked_pairs, tally
 from rankdrift.methods.two_ranks import ratios
 from rankdrift.ranking.matrix_reading import read_matrix
 
+# Worlds are made once, by one worker.
+pytestmark = pytest.mark.xdist_group("methods test_recovery")
+
 # Nine ranks, each by itself: a curve that is right is this far off once in 500 times.
 FAR = 3.6
 # Trees for relevance that takes few values: ten half steps leave a thousandth of it unlearnt.

@@ -11,6 +11,9 @@ from rankdrift.methods.click_rates import ctr
 from rankdrift.methods.two_ranks import ratio
 from rankdrift.simulate import pairs
 
+# Worlds are made once, by one worker.
+pytestmark = pytest.mark.xdist_group("recovery test_recovery")
+
 SEEDS = 16
 # Squared errors of 64 such worlds are 0.77 of those claimed; the first 16 of them happen to be
 # lucky, with 0.26.

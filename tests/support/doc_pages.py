@@ -12,7 +12,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from subprocess import PIPE
@@ -28,7 +28,9 @@ SHELL = re.compile(r"""[|<>$;&*?\[~{`"]""")
 ELISION = "…"
 # Of a number that a page shows: other versions of LightGBM and NumPy make slightly other numbers.
 SAME = 0.15
+SAME_ERROR = 0.5  # of what stands behind a ±, which is itself uncertain
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
+_ERROR = re.compile(rf"({_NUMBER.pattern}) ± ({_NUMBER.pattern})")
 _WORDS = re.compile(r"[^\W\d]+")
 FENCED = re.compile(r"^ *(?P<fence>```+|~~~+) *(\S*)[^\n]*\n(.*?)^ *(?P=fence) *$", re.M | re.S)
 
@@ -52,14 +54,24 @@ def _lines(code: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two lines have the same words, and numbers that are the same to within SAME."""
-    words, numbers = zip(
-        *((_WORDS.findall(x), _NUMBER.findall(x)) for x in (one, other)), strict=True
+    """Whether two lines have the same words, and numbers that are the same to within SAME; what has
+    an error behind it, to within that."""
+    lines = one, other
+    words = [_WORDS.findall(line) for line in lines]
+    with_error = [[_floats(each) for each in _ERROR.findall(line)] for line in lines]
+    others = [_floats(_NUMBER.findall(_ERROR.sub("", line))) for line in lines]
+    if words[0] != words[1] or any(len(a) != len(b) for a, b in (with_error, others)):
+        return False
+    return all(
+        abs(a - b) <= SAME * max(abs(a), abs(b), 1 / 3) for a, b in zip(*others, strict=True)
+    ) and all(
+        abs(a - b) <= max(e, f) and abs(e - f) <= SAME_ERROR * max(e, f)
+        for (a, e), (b, f) in zip(*with_error, strict=True)
     )
-    return words[0] == words[1] and all(
-        abs(a - b) <= SAME * max(abs(a), abs(b), 1 / 3)
-        for a, b in zip(*([float(n.replace(",", "")) for n in ns] for ns in numbers), strict=True)
-    )
+
+
+def _floats(numbers: Sequence[str]) -> list[float]:
+    return [float(number.replace(",", "")) for number in numbers]
 
 
 def run(page: Path, write: bool = False) -> None:

@@ -37,7 +37,7 @@ class Figure:
     Notebooks show it as a picture. `chart` is what Altair makes of it, for those who go on drawing.
     """
 
-    chart: alt.LayerChart
+    chart: alt.LayerChart | alt.VConcatChart
 
     def save(self, path: str | os.PathLike[str], scale: float = 2.0) -> None:
         """Write .png (`scale` pixels a point), .svg or .html, whole or not at all."""
@@ -57,7 +57,7 @@ class Figure:
 
     def to_html(self) -> str:
         """Draw it on one page with all it needs inside."""
-        safe = alt.LayerChart.from_dict(_without_less_than(self.chart.to_dict()))
+        safe = type(self.chart).from_dict(_without_less_than(self.chart.to_dict()))
         options = {"actions": {"export": True, "source": False, "compiled": False, "editor": False}}
         page: str = safe.to_html(inline=True, embed_options=options)
         return page.replace(_STAND_IN, _LESS_THAN)

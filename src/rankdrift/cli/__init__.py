@@ -8,7 +8,8 @@ settings.py  options in a file and in the environment; settings_schema.py, what 
 screen.py    results to stdout, talk to stderr
 progress.py  the bar
 output.py    is the place to write to there?
-and a file for each verb, or two that belong together
+nightly.py   the verb `run`, which may not be called like the function of running.py
+and a file for each other verb, or two that belong together
 """
 
 from typing import TYPE_CHECKING, Any, NoReturn

@@ -34,6 +34,7 @@ OF_VERBS: Mapping[str, tuple[str, ...]] = {
     "estimate": ("curve", "by", "errors", "reference", "level"),
     "train": ("features", "trees", "backend"),
     "report": ("title", "queries"),
+    "run": ("log", "last", "judge", "publish", "keep", "wait", "mlflow", "log_format"),
 }
 """Options of verbs that the file names, for whoever reads it, besides those of the log."""
 _EXAMPLES: Mapping[str, Any] = {
@@ -41,6 +42,7 @@ _EXAMPLES: Mapping[str, Any] = {
     "outcome_at_least": 30, "format": "parquet", "table": "searches", "engine": "duckdb",
     "master": "local[4]", "memory": "2GB", "threads": 4, "layout": "auto",
     "buckets": 64, "max_shown": 8, "reference": 1, "title": "Our shop",
+    "last": 28, "mlflow": "rankdrift",
 }  # fmt: skip
 """What a line may look like that is but a comment, where nothing is taken for granted."""
 _PARTS: Mapping[str, tuple[str, ...]] = {
@@ -140,7 +142,7 @@ def settings_text(settings: Mapping[str, Any], found: Inspection, logs: tuple[st
         lines += ["", _ruled(heading)]
         for name in names or [name for name in IN_FILES if name not in placed]:
             lines += _entry(name, settings, usual, name in found.guessed)
-    return "\n".join([*lines, *_of_verbs()]) + "\n"
+    return "\n".join([*lines, *_of_verbs(shorter(logs))]) + "\n"
 
 
 def _entry(
@@ -156,8 +158,9 @@ def _entry(
         yield f"# {name} = {_toml(_EXAMPLES.get(name, usual.get(name, '')))}"
 
 
-def _of_verbs() -> Iterator[str]:
-    """Tables of verbs, their options as comments."""
+def _of_verbs(logs: list[str]) -> Iterator[str]:
+    """Tables of verbs, their options as comments; a run is of the log that was looked at."""
+    examples = {**_EXAMPLES, "log": [without_secrets(log) for log in logs]}
     for (verb, *more), command in verbs():
         if more or verb not in OF_VERBS:
             continue
@@ -168,7 +171,7 @@ def _of_verbs() -> Iterator[str]:
             default = default_of(option)
             if default is None and isinstance(option.type, click.Choice):
                 default = option.type.choices[0]
-            yield f"# {name} = {_toml(_EXAMPLES.get(name, '') if default is None else default)}"
+            yield f"# {name} = {_toml(examples.get(name, '') if default is None else default)}"
 
 
 def _told(text: str) -> str:

@@ -10,7 +10,16 @@ import click
 
 from rankdrift.cli import stopping
 from rankdrift.cli.exits import Exit
-from rankdrift.cli.screen import join, talk, write, write_what_it_can
+from rankdrift.cli.screen import (
+    advise,
+    join,
+    json_line,
+    talk,
+    talk_as_json,
+    talks_json,
+    write,
+    write_what_it_can,
+)
 from rankdrift.cli.verbs import rankdrift
 from rankdrift.core.errors import RankdriftError
 from rankdrift.core.words import printable
@@ -37,11 +46,12 @@ def run_and_exit(args: Sequence[str] | None = None) -> NoReturn:
 def run(args: Sequence[str] | None = None) -> int:
     """Run the command line, and give back its exit code."""
     words = _words(args)
+    talk_as_json(False)
     try:
         code = rankdrift.main(words, prog_name="rankdrift", standalone_mode=False)
         return int(code or Exit.GOOD)
     except Exception as error:
-        if stopping.asked() or _interrupted(error):
+        if stopping.asked() or interrupted(error):
             return _stopped(words)
         return _ended_by(error, words)
     except KeyboardInterrupt:
@@ -61,12 +71,15 @@ def _ended_by(error: Exception, words: list[str]) -> int:
         return _refuse(error, words)
     if isinstance(error, RankdriftError | OSError):
         return _fail(str(error), words)
-    short = _shortage(error)
+    short = shortage_words(error)
     if short:
         return _fail(short, words)
-    traceback.print_exception(error)
-    talk(f"Error: {_DEFECT}")
-    write(sys.stderr, "\nNext: rankdrift --version\n")
+    if talks_json():
+        json_line("error", _DEFECT, traceback="".join(traceback.format_exception(error)))
+    else:
+        traceback.print_exception(error)
+        talk(f"Error: {_DEFECT}")
+    advise("Next: rankdrift --version")
     return Exit.BROKEN
 
 
@@ -80,7 +93,7 @@ def _fail(message: str, words: list[str]) -> int:
     """Say what is wrong, and where to read on unless talk is not wanted."""
     talk(f"Error: {message}")
     if not _quiet(words):
-        write(sys.stderr, f"\nNext: {_verb(words)} --help\n")
+        advise(f"Next: {_verb(words)} --help")
     return Exit.WRONG
 
 
@@ -89,7 +102,7 @@ def _refuse(error: click.ClickException, words: list[str]) -> int:
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
         error.show()
         return Exit.WRONG
-    if isinstance(error, click.UsageError) and error.ctx:
+    if isinstance(error, click.UsageError) and error.ctx and not talks_json():
         write(sys.stderr, f"{error.ctx.get_usage()}\n\n")
     return _fail(error.format_message(), words)
 
@@ -113,13 +126,14 @@ def _quiet(words: list[str]) -> bool:
 def _stopped(words: list[str]) -> int:
     """Say in what state things are, and how to go on."""
     stopping.settle()
-    write(sys.stderr, "Stopped.\n")
+    talk("Stopped.")
     if not _quiet(words):
         by_day = words[:1] == ["harvest"] and ("--by=day" in words or {"--by", "day"} <= {*words})
+        by_day = by_day or words[:1] == ["run"]
         state = "Days that are done stay, the others follow" if by_day else "All of it starts over"
         again = printable(join(["rankdrift", *_shorter(words)]))
         talk(f"No file is half written. {state} with the next run.")
-        write(sys.stderr, f"\nNext: {again}\n")
+        advise(f"Next: {again}")
     return Exit.STOPPED
 
 
@@ -135,7 +149,7 @@ def _shorter(words: list[str]) -> list[str]:
     return [*words[:first], *pattern, *(word for word in words[first:] if word not in files)]
 
 
-def _shortage(error: Exception) -> str | None:
+def shortage_words(error: Exception) -> str | None:
     """What there was too little of, if that is what the error is about."""
     if isinstance(error, MemoryError):
         return "Not enough memory to go on. Use fewer days, or a machine with more."
@@ -146,7 +160,7 @@ def _shortage(error: Exception) -> str | None:
     return shortage(error)
 
 
-def _interrupted(error: BaseException | None) -> bool:
+def interrupted(error: BaseException | None) -> bool:
     """DuckDB has words of its own for Ctrl-C, and click has too."""
     while error is not None:
         if isinstance(error, click.Abort | KeyboardInterrupt):

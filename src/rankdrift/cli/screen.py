@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property, wraps
 from typing import IO, TYPE_CHECKING, Any
 
@@ -60,7 +61,7 @@ class Screen:
     def command(self, sign: str, *command: str) -> None:
         """Show a command after a sign, on one line, that it may be copied."""
         if not self.quiet:
-            write(sys.stderr, f"\n{sign} {printable(join(command))}\n")
+            advise(f"{sign} {printable(join(command))}")
 
     def show(self, *blocks: RenderableType) -> None:
         """Print results for people; the same as JSON go to `answer`."""
@@ -158,9 +159,46 @@ def join(command: Iterable[str]) -> str:
     return " ".join(word if _PLAIN_WORD.fullmatch(word) else shlex.quote(word) for word in command)
 
 
+class _Lines:
+    """Whether talk is for programs: a JSON object a line."""
+
+    as_json = False
+
+
+def talk_as_json(wanted: bool) -> None:
+    """From here on every line of talk is a JSON object, or none is any more."""
+    _Lines.as_json = wanted
+
+
+def talks_json() -> bool:
+    """Whether every line of talk is a JSON object."""
+    return _Lines.as_json
+
+
+def json_line(level: str, message: str, **fields: Any) -> None:
+    """Write a line of talk for programs."""
+    moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    line = {"time": moment, "level": level, "message": message, **fields}
+    write(sys.stderr, json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def advise(text: str) -> None:
+    """Write a command to try, set apart from what was said, on one line, that it may be copied."""
+    if _Lines.as_json:
+        json_line("info", text)
+    else:
+        write(sys.stderr, f"\n{text}\n")
+
+
 def talk(text: str) -> None:
     """Write a line to stderr. On a terminal, which would break it anywhere, between words."""
     text = printable(text)
+    if _Lines.as_json:
+        sign, _, message = text.partition(": ")
+        level = {"Error": "error", "Note": "warning"}.get(sign)
+        if text:
+            json_line(level or "info", message if level else text)
+        return
     if sys.stderr.isatty():
         room = shutil.get_terminal_size().columns
         more = "  " if text.startswith("> ") else ""

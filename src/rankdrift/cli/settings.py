@@ -23,7 +23,9 @@ CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 """Names the file, where --config does not."""
 # Options that no file and no variable may hold: those about itself and the help, and where to
 # write, lest a folder from somewhere else choose which of your files is replaced.
-TYPED_ONLY = ("config", "help_all", "output", "html", "chart", "export", "force", "schema")
+TYPED_ONLY = (
+    "config", "help_all", "output", "html", "chart", "export", "force", "schema", "metrics",
+)  # fmt: skip
 _ORIGINS = "rankdrift.settings"  # in a context's `meta`: where the options not typed are from
 
 Origin = Literal["default", "file", "environment", "command line"]

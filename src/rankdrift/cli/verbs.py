@@ -25,7 +25,9 @@ VERBS = {
     "evaluate": ("evaluate", "Judge rankers fairly: among results shown at the same rank."),
     "judge": ("judge", "Tell how relevant each doc is to each query."),
     "experiment": ("experiment", "When the log cannot tell: plan an experiment, run it, read it."),
+    "drift": ("drift", "Test every day whether propensities have changed."),
     "report": ("report", "Tell all that was found on one page."),
+    "run": ("nightly", "Every night: bring all of it up to date with a log that grows."),
     "export-training": ("train", "Write the training data for other tools."),
     "sql": ("warehouse", "Print the harvest as SQL, to run in a warehouse."),
     "import-counts": ("warehouse", "Take in the result of that SQL."),
@@ -88,6 +90,7 @@ def rankdrift() -> None:
          +--harvest------------------------> counts --estimate--> propensities
          |                                   ^  |  \\--diagnose--> can I trust it?
          |                                   |  +--merge--> counts of all days
+         |                                   |  +--drift--> changed of late?
          +--sql--> warehouse --import-counts-+
          |
          +--compare--> what do other methods say?
@@ -96,6 +99,7 @@ def rankdrift() -> None:
          +--judge, with propensities--> how relevant is each doc to each query?
 
         all that was found --report--> one page
+        all of it, every night --run--> results of the day, and a record
 
     \b
         log           a row a result shown: query, doc, rank (1: top), click, day

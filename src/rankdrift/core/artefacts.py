@@ -9,9 +9,13 @@ from enum import StrEnum
 COUNTS_KEY = "rankdrift"
 PROPENSITIES_KEY = "rankdrift_propensities"
 JUDGMENTS_KEY = "rankdrift_judgments"
+PARQUET_KEYS = (COUNTS_KEY, PROPENSITIES_KEY, JUDGMENTS_KEY)
 # `kind` in JSON, and the first line of CSV.
 PROPENSITIES_KIND = "rankdrift propensities"
 EXPERIMENT_KIND = "rankdrift experiment"
+RUN_KIND = "rankdrift run"
+RUN_RECORD, DRIFT_FILE = "run.json", "drift.json"
+"""What a run writes about itself, and about how days differ, beside its results."""
 PROPENSITIES_COLUMNS = tuple(
     "segment rank propensity low high std_error pairs clicks supported".split()
 )

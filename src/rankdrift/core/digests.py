@@ -11,6 +11,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from rankdrift.core.lineage import KEY as LINEAGE
+from rankdrift.core.lineage import lineage
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -34,9 +37,13 @@ def digest(document: Mapping[str, Any], arrays: Iterable[NDArray[Any]] = ()) -> 
 
 
 def sealed(document: Mapping[str, Any], arrays: Iterable[NDArray[Any]] = ()) -> dict[str, Any]:
-    """The document with its digest at the end."""
-    plain = {name: value for name, value in document.items() if name != KEY}
-    return {**plain, KEY: digest(plain, arrays)}
+    """The document with its digest at the end. What a run makes has its lineage before that: the
+    run, digests of what it was made of, and that of the content, the same whichever run made it."""
+    plain = {name: value for name, value in document.items() if name not in (KEY, LINEAGE)}
+    made, content = lineage(), list(arrays)
+    if made:
+        plain[LINEAGE] = {**made.to_dict(), "content": digest(plain, content)}
+    return {**plain, KEY: digest(plain, content)}
 
 
 def what_changed(

@@ -254,6 +254,20 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
         return _stored_metadata(con, name)
 
 
+def read_all_metadata(paths: Sequence[str | os.PathLike[str]]) -> list[dict[str, Any]]:
+    """What `read_metadata` reads of each; of many in little more time than of one."""
+    if not paths:
+        return []
+    files = [os.path.abspath(path) for path in paths]
+    with _opened(files[0]) as (con, _):
+        names = DUCKDB.literals([glob.escape(file) for file in files])
+        stored = con.sql(f"SELECT file_name, key, value FROM parquet_kv_metadata([{names}])")
+        texts: dict[str, list[tuple[bytes, bytes]]] = {}
+        for file, key, value in stored.fetchall():
+            texts.setdefault(file, []).append((key, value))
+        return [_checked_metadata(texts.get(file, [])) for file in files]
+
+
 def metadata(counts: Counts) -> dict[str, Any]:
     """All of `counts` that is not in the table, as plain values; `read_table` takes it back."""
     names = ("version", "options", "buckets", "max_rank", "max_shown", "days", "sources")

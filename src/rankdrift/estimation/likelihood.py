@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.core.types import Bools, Clicks, Floats, Indices, Ranks
+from rankdrift.core.types import Bools, Clicks, Floats, Indices, Ranks, Segment
 from rankdrift.counts.counts import UNIT, Counts
 from rankdrift.estimation.laplacian import (
     Cells,
@@ -277,16 +277,23 @@ class Point:
 
 
 def likelihood_of(
-    counts: Counts, clicks: Clicks = "every", ranks: Ranks | None = None
+    counts: Counts,
+    clicks: Clicks = "every",
+    ranks: Ranks | None = None,
+    segment: Segment | None = None,
 ) -> Likelihood:
     """The likelihood of every click, or only of pairs with a single one.
 
     `ranks` (ascending) must hold all that pairs were shown at; by default they are all from the
-    highest of those to the deepest.
+    highest of those to the deepest. `segment`: of its clicks alone, without making counts of them.
     """
-    codes = np.ascontiguousarray(counts.pairs.shown.T)
-    pairs, bucket = counts.pairs.pairs, counts.pairs.bucket
-    compared = counts.rank_pairs
+    listed_pairs, compared = counts.pairs, counts.rank_pairs
+    if segment is not None:
+        place = counts.segments.index(segment)
+        listed_pairs = listed_pairs.take(listed_pairs.segment == place)
+        compared = compared.take(compared.segment == place)
+    codes = np.ascontiguousarray(listed_pairs.shown.T)
+    pairs, bucket = listed_pairs.pairs, listed_pairs.bucket
     if clicks == "single":
         compared = compared.take(compared.single) if len(compared) else compared
         one = (codes & 1).sum(axis=0, dtype=np.int32) == 1

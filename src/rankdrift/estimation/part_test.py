@@ -25,7 +25,13 @@ BLOCKS = 16
 
 
 def part_test(
-    counts: Counts, part: Counts, fitted: Fitted, *, clicks: Clicks = "every", blocks: bool = False
+    counts: Counts,
+    part: Counts,
+    fitted: Fitted,
+    *,
+    clicks: Clicks = "every",
+    blocks: bool = False,
+    centred: bool = False,
 ) -> ScoreTest:
     """Whether a part of the counts follows the curve of all of them.
 
@@ -39,6 +45,8 @@ def part_test(
         Which clicks are choices.
     blocks
         Look for differences in blocks of ranks too, such as dips; otherwise in smooth shapes only.
+    centred
+        Tell differences relative to the mean of all blocks, rather than to the first.
     """
     whole = likelihood_of(counts, clicks)
     own = likelihood_of(part, clicks, whole.ranks) if len(whole.blocks) else whole
@@ -46,10 +54,10 @@ def part_test(
         raise NotIdentified("There is nothing to compare: one of the two parts has no clicks.")
     ranks = whole.ranks
     edges = widening_edges(int(ranks[0]), int(ranks[-1]), BLOCKS)
-    steps = _steps(ranks, edges)
+    steps = steps_at(ranks, edges)
     logs = np.log(ranks.astype(float))
-    smooth = hats(logs, _knots(ranks))[:, 1:]
-    basis = _independent(np.concatenate([_on(fitted, ranks), smooth, steps], axis=1), whole)
+    smooth = hats(logs, knots_within(ranks))[:, 1:]
+    basis = _independent(np.concatenate([shapes_at(fitted, ranks), smooth, steps], axis=1), whole)
     theta = maximise(whole, basis).theta
     scores, information = whole.bucket_scores(theta), whole.at(theta).information()
     own_scores, own_information = own.bucket_scores(theta), own.at(theta).information()
@@ -68,6 +76,7 @@ def part_test(
         ranks,
         edges,
         own.weight,
+        centred=centred,
     )
 
 
@@ -76,7 +85,7 @@ def curve_test(fitted: Fitted) -> ScoreTest | None:
     whole, basis, theta = fitted.likelihood, fitted.fit.basis, fitted.fit.theta
     ranks = whole.ranks
     edges = widening_edges(int(ranks[0]), int(ranks[-1]), BLOCKS)
-    steps, logs = _steps(ranks, edges), np.log(ranks.astype(float))
+    steps, logs = steps_at(ranks, edges), np.log(ranks.astype(float))
     if len(fitted.fit.phi) >= len(ranks) - 1:
         return None
     scores, information = whole.bucket_scores(theta), whole.at(theta).information()
@@ -88,18 +97,19 @@ def curve_test(fitted: Fitted) -> ScoreTest | None:
     return summarised(None, [found], [steps], ranks, edges, whole.weight, logs)
 
 
-def _steps(ranks: Ranks, edges: Ints) -> Floats:
+def steps_at(ranks: Ranks, edges: Ints) -> Floats:
     """(R, B − 1): which block a rank is in, the first apart."""
     block = np.searchsorted(edges, ranks, side="right") - 1
     return np.asarray(np.eye(len(edges) - 1)[np.minimum(block, len(edges) - 2)][:, 1:])
 
 
-def _knots(ranks: Ranks) -> Floats:
+def knots_within(ranks: Ranks) -> Floats:
+    """(K,): the logarithms of the knots that smooth differences are looked for between."""
     inside = [k for k in KNOTS if ranks[0] < k < ranks[-1]]
     return np.asarray(np.log([ranks[0], *inside, ranks[-1]]))
 
 
-def _on(fitted: Fitted, ranks: Ranks) -> Floats:
+def shapes_at(fitted: Fitted, ranks: Ranks) -> Floats:
     """The shapes of a fitted curve at these ranks; those outside it are as at its ends."""
     place = np.searchsorted(fitted.likelihood.ranks, ranks).clip(0, fitted.likelihood.size - 1)
     basis = fitted.fit.basis[place]

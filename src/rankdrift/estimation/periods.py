@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 
 from rankdrift.core.errors import RankdriftError
+from rankdrift.core.types import Segment
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.estimation.estimating import estimate
 from rankdrift.propensities.periods import Period
@@ -25,7 +26,9 @@ KNOTS = (1, 3, 10, 40, 160)
 APART = 1.5  # the last rank from the knot above it, at the least
 
 
-def estimate_by_period(parts: Iterable[Counts], *, reference: int = 1) -> tuple[Period, ...]:
+def estimate_by_period(
+    parts: Iterable[Counts], *, reference: int = 1, segment: Segment | None = None
+) -> tuple[Period, ...]:
     """Estimate a curve for each day, week or month of counts that were kept apart.
 
     Parameters
@@ -34,13 +37,19 @@ def estimate_by_period(parts: Iterable[Counts], *, reference: int = 1) -> tuple[
         Counts of one log, each of its own days. Those without days are left out.
     reference
         The rank whose propensity is 1.
+    segment
+        One to go by alone.
 
     Returns
     -------
     tuple[Period, ...]
         In the order of time; empty if there are not two.
     """
-    groups = _by_period([part.pool() for part in parts if part.days])
+    groups = by_period([part for part in parts if part.days])
+    if segment:
+        some = [part for part in groups if segment in part.segments]
+        groups = [part.restrict(segments=[segment]) for part in some]
+    groups = [part.pool() for part in groups]
     return tuple(_period(part, reference) for part in groups) if len(groups) > 1 else ()
 
 
@@ -55,8 +64,9 @@ def _period(counts: Counts, reference: int) -> Period:
         return Period(first, last, None, str(error))
 
 
-def _by_period(parts: Sequence[Counts]) -> list[Counts]:
-    """Put counts together by the day, week or month in which they begin, as few as need be."""
+def by_period(parts: Sequence[Counts]) -> list[Counts]:
+    """Put counts together by the day, week or month in which they begin, as few as need be; those
+    that are stay so."""
     days = {part: date.fromisoformat(min(part.days)) for part in parts}
     for keys, most in (
         ({p: day.toordinal() for p, day in days.items()}, MOST_DAYS),

@@ -96,8 +96,9 @@ class ScoreTest:
     each to both sides. slope, slope_error: how much steeper the curve of parts with a larger
     x is, per unit of x and of log rank; depth: the mean log rank less that of the first, by which a
     slope becomes a mean difference of log p. first, last (J,): blocks of ranks; difference, error
-    (J,): of log p there, relative to the first, in the shapes of KNOTS. clicks: contests tested.
-    by_bucket (G,): what each bucket of queries adds to slope / slope_error.
+    (J,): of log p there, relative to the first or to the mean of all, in the shapes of KNOTS.
+    clicks: contests tested. by_bucket (G,): what each bucket of queries adds to
+    slope / slope_error.
     """
 
     p_value: float
@@ -129,8 +130,9 @@ class ScoreTest:
     def beyond_noise(self) -> float:
         """How large the difference is at a typical rank, in whatever shape, over and above noise,
         as a share."""
-        rest = self.difference[1:]
-        shaped = float((rest**2 - self.error[1:] ** 2).mean()) if len(rest) else 0.0
+        told = self.error > 0  # of the first block there is none, where others are relative to it
+        apart = self.difference[told] ** 2 - self.error[told] ** 2
+        shaped = float(apart.mean()) if len(apart) else 0.0
         return max(float(np.expm1(np.sqrt(max(shaped, 0.0)))), self.straight)
 
     @property
@@ -170,6 +172,7 @@ def summarised(
     edges: AnyInts,
     clicks: float,
     logs: Floats | None = None,
+    centred: bool = False,
 ) -> ScoreTest:
     """Several tests of one question as one.
 
@@ -185,6 +188,8 @@ def summarised(
         (J + 1,): where the blocks begin that the difference is told in.
     clicks
         How many were tested.
+    centred
+        Tell differences relative to the mean of all blocks, rather than to the first.
     """
     tests = [*([straight] if straight else []), *shaped]
     best = min(tests, key=lambda one: one.p_value)
@@ -196,7 +201,7 @@ def summarised(
     mean = inside / inside.sum(axis=1, keepdims=True)
     stands_for = np.diff(edges)[block] / inside.sum(axis=1)[np.searchsorted(seen, block)]
     rise = mean @ shape
-    rise = rise - rise[0]
+    rise = rise - (rise.mean(axis=0) if centred else rise[0])
     slope, error = (
         (float(straight.effect[0]), float(np.sqrt(straight.covariance[0, 0])))
         if straight

@@ -144,8 +144,8 @@ IN_FILES = tuple(name for name, takes in TAKES.items() if takes not in ("path", 
 """Options that may stand in a file."""
 TABLES = (
     "demo", "inspect", "formats", "init", "harvest", "merge", "counts", "estimate", "diagnose",
-    "compare", "models", "train", "evaluate", "judge", "experiment", "report", "export-training",
-    "sql", "import-counts", "simulate", "reproduce", "config",
+    "compare", "models", "train", "evaluate", "judge", "experiment", "drift", "report", "run",
+    "export-training", "sql", "import-counts", "simulate", "reproduce", "config",
 )  # fmt: skip
 """Verbs of the command line, which may have a table of their own in such a file."""
 ROLES = tuple(f.name for f in fields(Roles))

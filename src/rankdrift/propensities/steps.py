@@ -23,6 +23,7 @@ TOLERANCE = 0.005
 _BITS = 24  # of the largest number kept; sums of fewer than 2**28 such are exact
 _FEWEST = 24  # causes tried first: more than most curves have parameters
 _ROUNDS = 8  # of factor analysis; more change some hundredths of a percent
+_FEW = 20  # times fewer causes than steps, from which it is quicker to look for these alone
 _NOTHING = 1e-9  # a share of the largest cause that is rounding
 
 
@@ -128,19 +129,30 @@ def _analysed(steps: Floats) -> tuple[Floats, Floats]:
 
 def _factors(steps: Floats, causes: int) -> tuple[Floats, Floats]:
     """Principal factors: by turns, the causes of what steps have in common, and what is left."""
-    from scipy.sparse.linalg import eigsh
-
     covariance = steps @ steps.T
     variance, own = np.diagonal(covariance).copy(), np.zeros(len(steps))
     found = np.zeros((len(steps), 0))
     start = np.ones(len(steps))
     for _ in range(_ROUNDS):
-        common = covariance - np.diag(own)
-        sizes, vectors = eigsh(common, min(causes, len(steps) - 1), which="LA", v0=start)
+        sizes, vectors = _largest(covariance - np.diag(own), min(causes, len(steps) - 1), start)
         found = vectors * np.sqrt(np.maximum(sizes, 0.0))
         own = np.maximum(variance - (found**2).sum(axis=1), 0.0)
         start = vectors.sum(axis=1)
     return found, np.sqrt(own)
+
+
+def _largest(matrix: Floats, many: int, start: Floats) -> tuple[Floats, Floats]:
+    """The largest eigenvalues, with their vectors: from the start where they are few of many."""
+    size = len(matrix)
+    if _FEW * many < size:
+        from scipy.sparse.linalg import eigsh
+
+        sizes, vectors = eigsh(matrix, many, which="LA", v0=start)
+    else:
+        from scipy.linalg import eigh
+
+        sizes, vectors = eigh(matrix, subset_by_index=[size - many, size - 1])
+    return sizes, vectors
 
 
 def _worst(steps: Floats, causes: Floats, own: Floats) -> float:

@@ -10,7 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rankdrift.core.artefacts import RESULT_ENDINGS, ResultKind, kind_of_json
+from rankdrift.core.artefacts import (
+    DRIFT_FILE,
+    RESULT_ENDINGS,
+    RUN_RECORD,
+    ResultKind,
+    kind_of_json,
+)
 from rankdrift.core.digests import what_changed
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
 from rankdrift.core.plain import entries, entry, items, maybe, number, text, whole
@@ -19,6 +25,7 @@ from rankdrift.counts.counts import Counts, merge
 from rankdrift.counts.file import load_all
 from rankdrift.judging.file import holds_judgments
 from rankdrift.judging.judgments import Judgments
+from rankdrift.propensities.drift import Drift
 from rankdrift.propensities.file import NoPropensities
 from rankdrift.propensities.periods import Period, Steadiness
 from rankdrift.propensities.propensities import Propensities
@@ -55,7 +62,8 @@ class Findings:
     """What a report tells: the results given, with a curve and a diagnosis made where counts came
     without.
 
-    periods: the curve over time, if the counts were given a day each, with `steadiness`.
+    periods: the curve over time, if the counts were given a day each, with `steadiness`, or with
+    `drift` if there are days enough for a test that may be looked at every day.
     estimated: how there came to be a curve that was not given, or why there is none. undiagnosed:
     why there is no diagnosis.
     """
@@ -67,6 +75,7 @@ class Findings:
     undiagnosed: str = ""
     periods: tuple[Period, ...] = ()
     steadiness: Steadiness | None = None
+    drift: Drift | None = None
 
 
 def gather(results: Any) -> Results:
@@ -128,7 +137,7 @@ def _files(path: Path) -> list[Path]:
         file
         for file in path.iterdir()
         if file.suffix.lower() in RESULT_ENDINGS and file.is_file()
-        if not file.name.endswith(BESIDE)
+        if not file.name.endswith(BESIDE) and file.name not in (RUN_RECORD, DRIFT_FILE)
     )
     if not files:
         raise BadOption(f"{path} holds no file of results ({', '.join(RESULT_ENDINGS)}).")

@@ -7,8 +7,10 @@ _DOCUMENT = {
     "client_id": "text", "session_id": "text", "application": "text",
     "query_response_hit_ids": ["text"], "query_response_object_ids": ["text"],
     "event_attributes": {
-        "object": {"object_id": "text", "internal_id": "text"},
-        "position": {"ordinal": "text"},
+        "object": {
+            "object_id": "text", "internal_id": "text", "search_config": "text", "ranker": "text",
+        },
+        "position": {"ordinal": "text"}, "search_config": "text", "ranker": "text",
     },
 }  # fmt: skip
 _HEADERS = (
@@ -23,6 +25,10 @@ _OF_QUERIES = (
 )  # fmt: skip
 _SHOWN = ("impression", "impressions", "item_impression", "product_impression")
 _CLICKS = ("click", "item_click", "product_click", "result_click")
+_RANKERS = (
+    ("event_attributes", "object", "search_config"), ("event_attributes", "search_config"),
+    ("event_attributes", "object", "ranker"), ("event_attributes", "ranker"),
+)  # where the ranker that brought a result may be said: UBI has no field of its own  # fmt: skip
 _VIEWS = ("view", "item_view")  # what older demonstrations call an impression; others a page
 
 
@@ -90,6 +96,7 @@ class _Ubi(Format):
             user=f"coalesce({field('client_id')}, rd_client)",
             session=field("session_id"),
             application=field("application"),
+            ranker=f.any_text(*_RANKERS, *(("_source", *path) for path in _RANKERS)),
         )
         alone = (
             f"(SELECT * FROM ({searches}) AS rd_searches"
@@ -138,6 +145,7 @@ UBI = _Ubi(
         "user": "client_id",
         "session": "session_id",
         "application": "application",
+        "ranker": "event_attributes.object.search_config or ranker, or event_attributes' own",
     },
     shown_events=_SHOWN,
     click_events=_CLICKS,

@@ -10,6 +10,7 @@ from typing import Any
 
 from rankdrift.core.artefacts import RESULT_ENDINGS, ResultKind
 from rankdrift.core.files import write_text
+from rankdrift.core.lineage import lineage
 from rankdrift.core.notebook import brief
 from rankdrift.core.verdicts import Verdict
 from rankdrift.core.version import __version__
@@ -30,6 +31,7 @@ from rankdrift.report.page.comparison_tables import (
 )
 from rankdrift.report.page.curve_svg import curve_picture
 from rankdrift.report.page.difference_svg import common_reach, difference_picture
+from rankdrift.report.page.drift_svg import drift_picture
 from rankdrift.report.page.frame import render
 from rankdrift.report.page.headline import TYPICAL, headline, typical_rank, worth
 from rankdrift.report.page.rates_svg import rate_pictures
@@ -102,6 +104,7 @@ def render_report(found: Findings, *, title: str | None = None, queries: bool = 
         unseen_title=UNSEEN,
         rates=rate_pictures(main, counts, rank, queries) if main and counts else [],
         over_time=period_picture(found.periods, main, found.steadiness) if main else None,
+        drift=drift_picture(found.drift, queries) if found.drift else None,
         weights=weight_picture(series) if series else None,
         checks=_checks(diagnosis) if diagnosis else None,
         undiagnosed=found.undiagnosed,
@@ -222,8 +225,11 @@ def _provenance(
 ) -> list[tuple[str, list[tuple[str, str]]]]:
     """(heading, rows) of this page, and of each thing that it was made of."""
     given = [(name or kind, kind) for name, kind in results.given]
+    made, run = lineage(), []
+    if made:
+        run = [("run", made.run), *((f"digest of {n}", d) for n, d in made.inputs.items())]
     sections: list[tuple[str, list[tuple[str, str]]]] = [
-        ("This page", [("rankdrift", __version__), ("made", made_now()), *given])
+        ("This page", [("rankdrift", __version__), ("made", made_now()), *run, *given])
     ]
     hidden = set() if queries else {"where", "restrict"}
 

@@ -1,0 +1,1 @@
+"""Keeping propensities up to date: the night job, and whether they drift."""

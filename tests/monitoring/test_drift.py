@@ -1,0 +1,258 @@
+"""Evidence of a change: against plain mathematics, on known changes, and looked at every day."""
+
+import json
+from dataclasses import replace
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+from support.worlds import simulate
+
+import rankdrift
+from rankdrift.cli import run
+from rankdrift.core.errors import BadCounts, BadOption
+from rankdrift.monitoring.days import DayFiles
+from rankdrift.monitoring.drift_evidence import SIZES, evidence_of
+from rankdrift.monitoring.drift_scores import Scores, Shapes
+from rankdrift.monitoring.record import Outcome
+from rankdrift.monitoring.steps import Job, Night, look_for_drift
+from rankdrift.pipeline import make_report
+from rankdrift.report.page.drift_svg import drift_picture
+from rankdrift.simulate.true_curves import dips, steady
+
+CHANGED = 14  # the first day, from 0, of the other page
+DAYS = 17
+
+
+def one_day(number, pairs=1500, batch=None, **more):
+    """Counts of a day of pages whose results are loaded so many at a time."""
+    batch = batch or (40 if number < CHANGED else 24)
+    found = simulate(pairs, 100, number, curve=lambda r: steady(r) * dips(r, batch), **more)
+    day = str(date(2024, 5, 1) + timedelta(number))
+    return replace(found.counts, days=(day,), sources=(day,), options={})
+
+
+@pytest.fixture(scope="module")
+def days():
+    return [one_day(number) for number in range(DAYS)]
+
+
+@pytest.fixture(scope="module")
+def found(days):
+    return rankdrift.drift(days)
+
+
+@pytest.fixture(scope="module")
+def folder(days, tmp_path_factory):
+    """The same as files, whose names are in another order."""
+    folder = tmp_path_factory.mktemp("drift") / "days"
+    for number, part in enumerate(reversed(days)):
+        part.save(folder / f"{number:02}.parquet")
+    return folder
+
+
+# -- the mathematics -------------------------------------------------------------------------------
+
+
+def plain_shapes(size):
+    return Shapes(np.arange(1, 3), np.zeros(2), np.zeros((2, size)), {"all": slice(0, size)})
+
+
+def known_scores(score, information):
+    """Of clicks whose scatter is what independent ones would have, known for certain."""
+    many = len(score)
+    return Scores(score, information, information, np.full(many, 1e9), np.ones(many))
+
+
+def log_normal(x, covariance):
+    return -0.5 * (
+        np.linalg.slogdet(2 * np.pi * covariance)[1] + x @ np.linalg.solve(covariance, x)
+    )
+
+
+def test_evidence_is_the_ratio_of_two_normal_densities():
+    """All scores at once are normal, with a change and without: nothing of H⁻¹ in here."""
+    random, many, size = np.random.default_rng(5), 4, 3
+    root = random.normal(size=(many, size, size))
+    information = root @ root.transpose(0, 2, 1) * 20
+    score = 0.3 * np.einsum(
+        "tkl,tl->tk", np.linalg.cholesky(information), random.normal(size=(4, 3))
+    )
+    found = evidence_of(
+        known_scores(score, information), plain_shapes(size), np.arange(many), reference=1, window=9
+    )
+    stacked = np.concatenate(information)  # (T K, K)
+    noise = np.zeros((many * size, many * size))
+    for t in range(many):
+        noise[t * size : (t + 1) * size, t * size : (t + 1) * size] = information[t]
+    without = noise + stacked @ stacked.T
+    for t in range(1, many):
+        upto = (t + 1) * size
+        ratios = []
+        for j in range(1, t + 1):
+            since = stacked.copy()
+            since[: j * size] = 0
+            by_size = [
+                log_normal(score.ravel()[:upto], (without + s**2 * since @ since.T)[:upto, :upto])
+                - log_normal(score.ravel()[:upto], without[:upto, :upto])
+                for s in SIZES
+            ]
+            ratios.append(np.logaddexp.reduce(by_size) - np.log(len(SIZES)))
+        assert found.log[t] == pytest.approx(np.logaddexp.reduce(ratios), abs=1e-6)
+        assert found.began[t] == 1 + int(np.argmax(ratios))
+    assert found.log[0] == -np.inf
+
+
+def test_evidence_grows_by_one_a_day_while_nothing_changes():
+    random, many, size, runs = np.random.default_rng(6), 12, 3, 400
+    information = np.tile(40 * np.eye(size), (many, 1, 1))
+    last = []
+    for _ in range(runs):
+        score = np.sqrt(40) * random.normal(size=(many, size)) + 40 * random.normal(size=size)
+        found = evidence_of(
+            known_scores(score, information), plain_shapes(size), np.arange(many),
+            reference=6, window=7,
+        )  # fmt: skip
+        last.append(np.exp(found.log[-1]))
+    # Days that differ by chance make φ larger, and the evidence less. Its mean has an error of 5%.
+    assert 0.75 * 6 < np.mean(last) < 1.15 * 6
+
+
+# -- known changes ---------------------------------------------------------------------------------
+
+
+def test_a_change_of_the_page_is_seen_and_where_it_is(found):
+    (one,) = found.segments
+    assert found.alarm and one.alarm and one.newest == ("2024-05-15", "2024-05-17")
+    assert one.reference == ("2024-05-01", "2024-05-14")
+    beyond = [day for day, e in zip(one.days, one.evidence, strict=True) if e and e >= 3650]
+    assert "2024-05-15" <= beyond[0] <= "2024-05-17"  # within three days, not before
+    # Ranks 16 to 23 were in the middle of a batch of 40 and end one of 24; 36 to 40 the reverse.
+    at = {change.first: change for change in one.changes}
+    worse, better = (next(at[k] for k in sorted(at) if k >= first) for first in (17, 31))
+    assert worse.high < 1 < better.low
+    table = found.table()
+    assert table["first"] == [change.first for change in one.changes]
+    assert len(found.to_pandas()) == len(table["ratio"])
+    assert "ALARM" in one.words and "2024-05-15" in one.words and "ALARM" in repr(found)
+
+
+def test_days_to_come_do_not_change_what_was_seen_before(days, found):
+    before = rankdrift.drift(days[:CHANGED])
+    assert not before.alarm and before.segments[0].newest == ("2024-05-08", "2024-05-14")
+    assert before.segments[0].evidence == pytest.approx(found.segments[0].evidence[:CHANGED])
+    assert max(e for e in before.segments[0].evidence if e) < 100
+
+
+def test_files_in_any_order_are_the_same(folder, found):
+    again = rankdrift.drift(folder)
+    assert again.segments[0].evidence == found.segments[0].evidence
+    assert again.to_dict() == found.to_dict()
+
+
+def test_a_known_change_is_begun_anew_with(days):
+    since = rankdrift.drift(days, since="2024-05-15", reference=2)
+    assert not since.alarm and since.days == ("2024-05-15", "2024-05-16", "2024-05-17")
+
+
+def test_a_change_too_small_to_matter_is_no_alarm(days):
+    found = rankdrift.drift(days, smallest=5)
+    assert not found.alarm and "but the change is small" in found.segments[0].words
+
+
+# -- segments, thin and missing days ---------------------------------------------------------------
+
+
+def test_segments_share_what_is_allowed_and_new_ones_wait():
+    web, mobile = (lambda r: steady(r) for _ in range(2))
+    parts = []
+    for number in range(10):
+        names = {"web": web} if number < 4 else {"web": web, "mobile": mobile}
+        pairs = 3 if number == 5 else 800
+        if number != 8:  # a day without a log
+            parts.append(
+                one_day(number, pairs, segments=names, shares=[1 / len(names)] * len(names))
+            )
+    found = rankdrift.drift(parts, reference=3)
+    by_name = {one.name: one for one in found.segments}
+    assert set(by_name) == {"web", "mobile"} and not found.alarm
+    assert by_name["web"].limits[3] == 3650 and by_name["web"].limits[-1] == 7300
+    assert (
+        by_name["mobile"].days[0] >= "2024-05-05" and by_name["mobile"].evidence[:3] == (None,) * 3
+    )
+    assert all(np.isfinite(e) for one in found.segments for e in one.evidence if e is not None)
+    named, numbered = (drift_picture(found, queries) for queries in (True, False))
+    assert [name for name, *_ in named["segments"]] == [one.name for one in found.segments]
+    assert [name for name, *_ in numbered["segments"]] == ["segment 1", "segment 2"]
+    assert len(named["lines"]) == 2 and all(line["truth"] for line in named["lines"])
+    late = rankdrift.drift(parts, reference=7)
+    told = {one.name: one.why for one in late.segments}
+    assert told["web"] == "" and "add " in told["mobile"] and "--reference" in told["mobile"]
+
+
+# -- bad input -------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_told_is_said(days):
+    with pytest.raises(BadCounts, match=r"1 part of counts with 3 days.*--by day"):
+        rankdrift.drift(rankdrift.merge(days[:3]))
+    with pytest.raises(BadCounts, match="cannot be merged"):
+        rankdrift.drift([*days[:8], replace(days[8], options={"same": ["price"]})])
+    for wrong, words in (
+        ({"since": "May"}, "2024-01-31"),
+        ({"reference": 1}, "2 days"),
+        ({"window": 0}, "1 day"),
+        ({"false_alarms": 0}, "more than 0"),
+        ({"smallest": -1}, "share"),
+        ({"level": 1}, "0.95"),
+    ):
+        with pytest.raises(BadOption, match=words):
+            rankdrift.drift(days, **wrong)
+
+
+# -- the command line and the report ---------------------------------------------------------------
+
+
+def test_the_verb_exits_with_1_at_an_alarm_and_takes_settings(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder.parent)
+    assert run(["drift", folder.name, "--json", "--chart", "drift.svg"]) == 1
+    raised = capsys.readouterr()
+    assert json.loads(raised.out)["alarm"] and "--since 2024-05-15" in raised.err
+    assert "<svg" in (folder.parent / "drift.svg").read_text()
+    (folder.parent / "rankdrift.toml").write_text("[drift]\nsmallest = 5.0\nreference = 9\n")
+    assert run(["drift", folder.name]) == 0
+    quiet = capsys.readouterr()
+    assert "No alarm" in quiet.out and "smallest" in quiet.err
+    assert run(["config", "drift", "--json"]) == 0
+    settings = json.loads(capsys.readouterr().out)["settings"]["drift"]
+    assert settings["reference"]["value"] == 9 and settings["false_alarms"]["value"] == 0.1
+    assert run(["drift", f"{folder.name}/00.parquet"]) == 2
+    assert "--by day" in capsys.readouterr().err
+
+
+def test_the_report_tells_of_it(days):
+    page = make_report(days).html
+    assert 'id="drift"' in page and "The change seems to have begun on 2024-05-15" in page
+    assert 'id="drift"' not in make_report(days[:6]).html
+
+
+def test_the_night_job_raises_the_alarm(days, tmp_path):
+    paths = tuple(tmp_path / "days" / f"{part.days[0]}.parquet" for part in days)
+    for part, path in zip(days, paths, strict=True):
+        part.save(path)
+
+    def night(known, **drift):
+        files = DayFiles(known[-2:], "", 0, 0, 0, 0, known=known)
+        return look_for_drift(Night(Job(drift=drift), None, tmp_path, files))
+
+    told = night(paths)
+    assert told.outcome == Outcome.DRIFT and told.files == ("drift.json",)
+    assert "ALARM" in told.reason and 'since = "2024-05-15"' in told.reason
+    assert json.loads((tmp_path / "drift.json").read_text())["alarm"] is True
+    quiet = night(paths[:CHANGED])
+    assert quiet.outcome == Outcome.GOOD and "No alarm" in quiet.words
+    waiting = night(paths, since="2024-05-15")
+    assert (
+        waiting.state == "skipped"
+        and waiting.words == "3 days of counts since 2024-05-15; it takes 8"
+    )
