@@ -129,7 +129,7 @@ def test_a_file_cut_short_anywhere_is_refused(tmp_path):
         ("[]", "names no format"),
         ('{"format": "1"}', "names no format"),
         ("{", "damaged"),
-        ('{"format": 4, "version": "9.1"}', "format 4, written by rankdrift 9.1.*Upgrade"),
+        ('{"format": 5, "version": "9.1"}', "format 5, written by rankdrift 9.1.*Upgrade"),
         ('{"format": 2}', "no buckets"),
     ],
 )

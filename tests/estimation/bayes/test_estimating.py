@@ -12,6 +12,8 @@ from rankdrift.estimation.bayes import estimating
 from rankdrift.simulate import pairs
 from rankdrift.simulate.counting import count_pairs
 
+pytestmark = pytest.mark.xdist_group("bayes test_estimating")
+
 RANKS = 12
 # Draws that are enough for means and deviations; more only take time.
 FEW = {"method": "bayes", "reference": 1, "draws": 800}
