@@ -43,7 +43,7 @@ def methods_help() -> str:
     for family, methods in groupby(METHODS, key=lambda method: method.family):
         names = ", ".join(method.name for method in methods)
         words.append(f"{names} or any curve" if family == CURVES else names)
-    return f"{'; '.join(words)}."
+    return f"{'; '.join(words)} (several with commas)."
 
 
 @click.command(cls=Sections, first=("methods", "output", *COUNTING))

@@ -9,9 +9,9 @@ from rankdrift.methods.method import METHODS
 # In the order in which they are listed.
 # isort: off
 from rankdrift.methods.estimators import drift
-from rankdrift.methods.estimators import bayes
 from rankdrift.methods.estimators import ratios
 from rankdrift.methods.estimators import em
+from rankdrift.methods.estimators import bayes
 from rankdrift.methods.estimators import interventions
 from rankdrift.methods.estimators import click_rates
 from rankdrift.methods.estimators import experiments
