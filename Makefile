@@ -15,7 +15,7 @@ help:
 	@echo 'make torture   damage, kill and starve everything, for up to MINUTES=60, by SEED=1'
 	@echo 'make mutants   break the core in small ways and see that tests notice, for MINUTES=60'
 	@echo 'make bench     time and memory, beside the obvious ways to do the same'
-	@echo 'make bench-large  a harvest of ROWS=1000000000 beside a scan; some 25 GB of disk'
+	@echo 'make bench-large  a harvest of ROWS=1000000000 beside a scan; some 14 GB of disk'
 	@echo 'make accuracy  bias, errors and coverage in worlds of known truth, beside the peers'
 	@echo 'make docs      the documentation as a site, under build/site'
 	@echo 'make lint      style, types and the direction of imports only'

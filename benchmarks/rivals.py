@@ -26,6 +26,7 @@ from benchmarks.measure import run as run_alone
 from benchmarks.measure import show
 from rankdrift import Matrix, estimate, harvest, read_log, read_matrix
 from rankdrift.methods.click_rates import ctr
+from rankdrift.methods.dual import dual_learning
 from rankdrift.methods.em_features import Options, regression_em
 from rankdrift.methods.em_pairs import em
 from rankdrift.methods.experiments import experiment
@@ -265,6 +266,18 @@ def _all_methods(world: Made) -> dict[str, Propensities]:
             read_matrix(log, features=["f_good", "f_place"]), **seen
         ),
         "regression EM, one feature": regression_em(read_matrix(log, features="f_good"), **seen),
+        **_dual_learning(world),
+    }
+
+
+def _dual_learning(world: Made) -> dict[str, Propensities]:
+    log = world.log(threads=1)
+    features = {"all features": ["f_good", "f_place"], "one feature": ["f_good"]}
+    return {
+        f"dual learning, {name}": dual_learning(
+            read_matrix(log, features=columns), bootstrap=0, threads=1
+        )
+        for name, columns in features.items()
     }
 
 
@@ -289,6 +302,7 @@ def judge_in_market(rows: int = 2_000_000, depth: int = 120) -> dict[str, dict[s
             curves = {
                 "direct": estimate(harvest(log), curve="direct"),
                 "em": regression_em(read_matrix(log, features="f_*"), bootstrap=0, threads=1),
+                "dual": dual_learning(read_matrix(log, features="f_*"), bootstrap=0, threads=1),
                 "ctr": ctr(tally(log)),
             }
             judged[platform] = {"truth dip": _dip(np.arange(1, depth + 1), truth)}

@@ -80,7 +80,7 @@ def test_each_segment_is_corrected_by_its_own_clicks(rankdrift, lab, tmp_path):
 
 def test_counts_without_the_column_are_told_what_they_lack(rankdrift, lab, log):
     done = rankdrift("estimate", log, "--adjust", "score")
-    assert (done.code, done.out) == (2, "")
+    assert (done.code, done.out) == (1, "")
     assert "cannot be adjusted by score: the counts do not have it" in done.err
     assert "--score NAME" in done.err
     done = rankdrift("estimate", lab[1], "--adjust", "scor")

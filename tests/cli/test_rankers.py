@@ -49,6 +49,18 @@ def test_train(rankdrift, folder, tmp_path):
     assert (tmp_path / "m.txt").read_text().startswith("tree")
 
 
+def test_propensities_may_be_learnt(rankdrift, folder, tmp_path):
+    words = ["train", folder / "train.parquet", "--trees", 5, "--threads", 1, "--propensities"]
+    done = rankdrift(*words, "dual", "--fixed", "-o", tmp_path / "m.txt", "--json")
+    assert done.code == 0 and done.json["options"]["gains"] == "dual"
+    learnt = tmp_path / "m.txt.propensities.json"
+    assert done.json["learnt"] == str(learnt) and f"learnt are in {learnt}" in done.err
+    again = rankdrift(*words, learnt, "--fixed", "-o", tmp_path / "again.txt")
+    assert again.code == 0 and "weights  up to" in again.out
+    refused = rankdrift(*words, "dual", "--backend", "xgboost", "-o", tmp_path / "x.json")
+    assert refused.code == 2 and "trees of LightGBM only" in refused.err
+
+
 def test_what_was_chosen_is_said_and_fixed_chooses_nothing(rankdrift, tmp_path, monkeypatch):
     from rankdrift.ranking import choosing
 

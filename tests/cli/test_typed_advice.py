@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from rankdrift.cli.options import _is_result
+from rankdrift.cli.screen import join
 from rankdrift.diagnosis.ways import flags
 
 NAMES = ("my query", "doc", "the 'rank'", "click", "day", "search")
@@ -74,13 +75,21 @@ def test_results_that_were_not_shown_are_left_out_as_told(rankdrift, tmp_path):
     candidates = [(f"q{n}", "other", 50 + n, 0, "2024-01-01", 10 * n, "no") for n in range(3)]
     log = write(tmp_path / "log.csv", shown + candidates, (*PLAIN, "is_shown"))
     said = rankdrift("harvest", log, "-o", tmp_path / "all").err
-    assert "3 of the first 13 rows were not shown" in said
+    assert "3 of the first 13 rows with a rank were not shown" in said
     flag, condition = typed(said, "--where")
     told = rankdrift("harvest", log, "-o", tmp_path / "some", flag, condition, "--json")
     assert "not shown" not in told.err
     assert told.json["funnel"]["dropped"]["where"] == {"rows": 3, "clicks": 0}
-    plain = write(tmp_path / "plain.csv", shown, (*PLAIN, "is_shown"))  # nothing to say
-    assert "not shown" not in rankdrift("harvest", plain, "-o", tmp_path / "plain").err
+    unranked = [(*row[:2], "", *row[3:]) for row in candidates]  # left out as it is
+    for more in ([], unranked):  # nothing to say
+        plain = write(tmp_path / "plain.csv", shown + more, (*PLAIN, "is_shown"))
+        assert "Leave such rows" not in rankdrift("harvest", plain, "-o", tmp_path / "plain").err
+
+
+def test_a_condition_is_quoted_as_one_types_it():
+    assert join(["rankdrift", "--where", "a = 'b'"]) == """rankdrift --where "a = 'b'\""""
+    for word in ("a b", "it's $5", "'\"'", "", "*", "~"):
+        assert shlex.split(join([word])) == [word]
 
 
 @pytest.mark.parametrize(

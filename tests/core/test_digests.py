@@ -3,6 +3,7 @@
 import json
 import random
 
+import numpy as np
 import pytest
 from support import curve_example
 from support.counts_example import by_device, with_comparisons
@@ -10,6 +11,7 @@ from support.results_example import made
 
 from rankdrift.core.digests import KEY, digest, sealed, what_changed
 from rankdrift.core.errors import RankdriftError
+from rankdrift.core.lineage import lineage, made_by
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.diagnosing import diagnose
 from rankdrift.propensities.propensities import Propensities
@@ -127,3 +129,20 @@ def test_files_without_a_digest_are_read(tmp_path):
     del document[KEY]
     path.write_text(json.dumps(document))
     assert Propensities.load(path).equals(curve_example.by_device())
+
+
+def test_what_a_run_makes_says_so():
+    document, arrays = {"a": 1}, [np.arange(3)]
+    plain = sealed(document, iter(arrays))
+    assert "lineage" not in plain
+    with made_by("one", {"log": "abc"}):
+        first = sealed(document, iter(arrays))
+    with made_by("two", {"log": "abc"}):
+        second = sealed(first, iter(arrays))  # written again, by another run
+    assert first["lineage"] == {"run": "one", "inputs": {"log": "abc"}, "content": plain["digest"]}
+    assert second["lineage"]["run"] == "two"
+    assert second["lineage"]["content"] == plain["digest"] != second["digest"] != first["digest"]
+    assert what_changed(first, arrays) is None
+    forged = {**first, "lineage": {**first["lineage"], "run": "three"}}
+    assert "it was changed" in what_changed(forged, arrays)
+    assert lineage() is None

@@ -83,7 +83,37 @@ def test_a_log_with_pairs_enough_is_read_once(monkeypatch):
     monkeypatch.setattr("rankdrift.diagnosis.inspection.try_ways", never)
     monkeypatch.setattr("rankdrift.diagnosis.inspection.THIN", 1_000)
     log = read_log(hotel_table(searches=3_000, cities=5, days=3), **HOTEL)
-    assert not inspect(log).ways.tried
+    [asked] = inspect(log).ways.tried
+    assert asked.enough and not asked.options
+
+
+def test_the_verdict_follows_the_interval(monkeypatch):
+    rng = np.random.default_rng(3)
+    rows = [
+        (f"q{q}", f"d{doc}", rank, int(rng.random() < 0.5 / rank), day)
+        for q in range(60)
+        for day in range(4)
+        for _ in range(4)
+        for doc, rank in enumerate(rng.permutation([1, 2, 3]).tolist())
+    ]
+    found = inspect(read_log(long_table(rows)))
+    asked = found.ways.tried[0]
+    assert not asked.wide and found.verdict == Fitness.GOOD, found.reasons
+    assert f"for rank {asked.rank} beside rank 1, at 95%." in found.reasons[-1]
+    monkeypatch.setattr(trying, "WIDEST", (asked.high / asked.low) * 0.99)
+    found = inspect(read_log(long_table(rows)))
+    assert found.verdict != Fitness.GOOD and "Too wide to be of use" in found.reasons[-1]
+
+
+def test_what_estimate_refuses_is_unfit():
+    rows = [
+        ("q", f"d{(i + r) % 7}", r, int(i % r == 0), 1) for i in range(900) for r in range(1, 6)
+    ]
+    log = read_log(long_table(rows))
+    with pytest.raises(RankdriftError) as refused:
+        estimate(harvest(log))
+    found = inspect(log)
+    assert found.verdict == Fitness.UNFIT and str(refused.value) in found.reasons
 
 
 def test_what_must_be_equal_may_be_too_much():

@@ -45,6 +45,8 @@ def test_there_is_no_block_that_is_not_run(page: Path) -> None:
     for line, words in commands(page):
         if words[0] == "make":  # run by nobody here: this test may itself be run by `make test`
             subprocess.run(["make", "--dry-run", *words[1:]], cwd=ROOT, check=True)
+        elif words[0] == "spark-submit":  # tests/engines/test_spark.py submits that job
+            assert "rankdrift.cli.spark_job" in line
         elif words[0] == "pip":  # done by whoever runs the tests
             assert set(extras(line)) <= known_extras(), line
         else:

@@ -181,6 +181,6 @@ def test_a_harvest_can_be_submitted_as_a_job(log, tmp_path):
             text=True,
             env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     here = rankdrift.harvest(rankdrift.read_log(f"{log}/*.parquet", segment="web"))
     assert rankdrift.Counts.load(tmp_path / "made" / "counts").equals(here)

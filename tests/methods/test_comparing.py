@@ -106,6 +106,16 @@ def test_em_goes_with_the_others():
         assert "features" in d.meaning
 
 
+def test_dual_learning_goes_with_the_others():
+    small = made(33, queries=40, searches=10, drift=3.0)
+    both = compare(small.log(), methods=["ctr", "dual"], features="f_*", bootstrap=5)
+    assert both.curves["dual"].errors == "bootstrap"
+    assert distance(both, "ctr", "dual").low is not None
+    told = made(33, queries=40, searches=5, drift=0.0)
+    found = compare(told.log(), methods=["ctr", "dual"], features="f_*", bootstrap=0)
+    assert "Features tell" in found.left_out["dual"]
+
+
 def test_without_refits_nobody_can_say_whether_em_agrees():
     """That is no matter of clicks, and more days would not help."""
     small = made(33, queries=80, searches=10)
@@ -123,6 +133,7 @@ def test_without_refits_nobody_can_say_whether_em_agrees():
         ("em-pairs", "pivot-one", "one witness heard twice"),
         ("direct", "em", "agreement speaks for both"),
         ("em-pairs", "em", "agreement speaks for both"),
+        ("em", "dual", "one witness heard twice"),
         ("experiment", "adjacent-chain", "agreement speaks for both"),
         ("auto", "combined", "combined rests on the clicks of auto and on others"),
         ("experiment", "combined", "combined rests on the clicks of experiment and on others"),

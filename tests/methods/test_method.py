@@ -60,7 +60,7 @@ def test_a_new_method_is_on_the_command_line(world, dummy, tmp_path, capsys):
     common = ["compare", str(path), "--day", "", "--search", "search", "--quiet"]
     assert run([*common, "--methods", "guess"]) == 0
     assert "guess: a guess" in capsys.readouterr().out
-    assert "ctr;experiment,swaps,combined;guess(severalwithcommas)." in help_without_blanks()
+    assert "ctr;experiment,swaps,combined;dual;guess." in help_without_blanks()
     assert run([*common, "--methods", "gess"]) == 2
     assert "No method 'gess'. Did you mean 'guess'?" in capsys.readouterr().err
 
@@ -69,16 +69,16 @@ def test_a_new_method_is_named_where_a_name_is_wrong(world, dummy):
     with pytest.raises(BadOption) as raised:
         compare(world.log(), methods="nothing")
     assert str(raised.value).endswith(
-        "swaps, combined, guess, and curves such as 'loglog(1,2,5,10)'."
+        "swaps, combined, dual, guess, and curves such as 'loglog(1,2,5,10)'."
     )
-    with pytest.raises(BadOption, match=r"swaps, combined, guess\.$"):
+    with pytest.raises(BadOption, match=r"swaps, combined, dual, guess\.$"):
         compare(world.log(), methods=[])
 
 
 def test_the_help_lists_the_methods_by_family():
     assert (
         "auto,direct,loglogoranycurve;ratio;em,em-pairs;bayes;all-pairs,pivot-one,adjacent-chain;ctr;"
-        "experiment,swaps,combined(severalwithcommas).[default:auto,direct,all-pairs,ctr]"
+        "experiment,swaps,combined;dual.[default:auto,direct,all-pairs,ctr]"
     ) in help_without_blanks()
 
 

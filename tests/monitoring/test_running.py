@@ -180,7 +180,8 @@ def test_what_a_stopped_run_had_done_is_not_done_again(night, one_day, monkeypat
     monkeypatch.setattr("rankdrift.monitoring.running.STEPS", {**every, "report": stopped})
     first = night()
     record = first.record
-    assert first.code == 130 and record["outcome"] == "stopped" and first.latest is None
+    assert first.code == 130 and (record["outcome"], record["reason"]) == ("stopped", "Ctrl-C")
+    assert first.latest is None
     assert first.results == [] and "Days that are done stay" in first.err
     monkeypatch.setattr("rankdrift.monitoring.running.STEPS", every)
     second = night()

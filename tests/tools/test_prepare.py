@@ -1,6 +1,7 @@
 """What make does before its targets: it finds a way, or says what to install, at once."""
 
 import os
+import subprocess
 import sys
 import tomllib
 
@@ -55,6 +56,17 @@ def test_without_the_rest_of_venv_it_says_which_package_has_it(monkeypatch, alon
     with pytest.raises(SystemExit, match=r"apt-get install python3\.\d+-venv(.|\n)*no apt-get"):
         prepare.make_environment()
     assert not (alone / "venv").exists()
+
+
+def test_installing_stops_when_what_goes_on_beside_it_fails(monkeypatch, tmp_path):
+    pip = "import pathlib, time; time.sleep(60); pathlib.Path('done').touch()"
+    monkeypatch.setattr(prepare, "PIP", [sys.executable, "-c", pip])
+    monkeypatch.chdir(tmp_path)
+    with subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"]) as beside:
+        beside.wait()
+    with pytest.raises(SystemExit, match="3"):
+        prepare.pip("install", "all", beside=beside)
+    assert not (tmp_path / "done").exists()
 
 
 def test_only_root_or_sudo_without_a_password_may_install(monkeypatch, alone):

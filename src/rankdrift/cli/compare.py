@@ -43,7 +43,7 @@ def methods_help() -> str:
     for family, methods in groupby(METHODS, key=lambda method: method.family):
         names = ", ".join(method.name for method in methods)
         words.append(f"{names} or any curve" if family == CURVES else names)
-    return f"{'; '.join(words)} (several with commas)."
+    return f"One or several of {'; '.join(words)}."
 
 
 @click.command(cls=Sections, first=("methods", "output", *COUNTING))
@@ -62,12 +62,15 @@ def methods_help() -> str:
     show_default="1, or the best supported",
     help="The rank whose propensity is 1.",
 )
-@click.option("--features", metavar="NAME,…", help="Of em: columns or patterns, such as 'f_*'.")
+@click.option("--features", metavar="NAME,…", help="Of em and dual: columns or patterns, 'f_*'.")
 @click.option("--original", metavar="NAME", help="Of swaps: the rank before the swap.")
 @click.option(
-    "--bootstrap", default=10, show_default=True, help="Refits for the intervals of em; 0: none."
+    "--bootstrap",
+    default=10,
+    show_default=True,
+    help="Refits for the intervals of em and dual; 0: none.",
 )
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Of em, bayes.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of em, dual and bayes.")
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option(
     "-o", "--output", metavar="FOLDER", help="Also save the curve of each method, a file each."

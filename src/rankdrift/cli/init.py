@@ -40,7 +40,7 @@ OF_VERBS: Mapping[str, tuple[str, ...]] = {
 _EXAMPLES: Mapping[str, Any] = {
     "where": "sort = 'best'", "page_size": 24, "time_zone": "Europe/Berlin", "window": "7d",
     "outcome_at_least": 30, "format": "parquet", "table": "searches", "engine": "duckdb",
-    "master": "local[4]", "memory": "2GB", "threads": 4, "layout": "auto",
+    "dates": "d/m/y", "master": "local[4]", "memory": "2GB", "threads": 4, "layout": "auto",
     "buckets": 64, "max_shown": 8, "reference": 1, "title": "Our shop",
     "last": 28, "mlflow": "rankdrift",
 }  # fmt: skip
@@ -54,7 +54,7 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
     "Segments: counted apart": ("segment",),
     "Rows: which are read, and how": (
         "layout", "where", "max_rank", "first_rank", "page_size", "first_page", "time_zone",
-        "shown_events", "click_events", "dedupe", "outcome_at_least", "randomised_apart",
+        "dates", "shown_events", "click_events", "dedupe", "outcome_at_least", "randomised_apart",
     ),
     "Files and engine": (),
 }  # fmt: skip

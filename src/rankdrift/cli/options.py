@@ -65,6 +65,7 @@ HELP = {
     "first_rank": Help(_ROWS, "N", f"What the top rank is called.  [default: {_RULES.first_rank}]"),
     "page_size": Help(_ROWS, "N", "Results a page; goes with --page."),
     "first_page": Help(_ROWS, "N", f"What page one is called.  [default: {_RULES.first_page}]"),
+    "dates": Help(_ROWS, "ORDER", "How dates such as 03/04/2024 are meant: d/m/y or m/d/y."),
     "time_zone": Help(_ROWS, "ZONE", "Where days begin at midnight, such as Europe/Berlin."),
     "window": Help(
         _ROWS, "DAYS", "Compare within so many days instead of one, such as 7d for weeks."

@@ -39,7 +39,7 @@ class Bar:
     def __init__(self, bar: Progress | None, rows: int | None, by_day: bool) -> None:
         self._bar, self._rows, self._by_day = bar, rows, by_day
         self._began, self._parsed, self._days, self._done = time.monotonic(), 0.0, 0, 0
-        self._piece = (0.0, 1.0)
+        self._piece, self._last = (0.0, 1.0), (0.0, "reading")
         if bar:
             self._task = bar.add_task(
                 "reading", total=None if by_day and not rows else 1.0, rows=""
@@ -85,11 +85,13 @@ class Bar:
         if step in OTHER_STEPS:
             share, words = OTHER_STEPS[step]
             return self._parsed + (1 - self._parsed) * share * fraction, words
+        if step not in STEPS:  # a small one between these: it stays where it is
+            return self._last
         names = list(STEPS)
-        before = names.index(step) if step in STEPS else 0
-        done = sum(STEPS[name][0] for name in names[:before])
-        share, words = STEPS.get(step, (0.0, "reading"))
-        return self._parsed + (1 - self._parsed) * (done + share * fraction), words
+        done = sum(STEPS[name][0] for name in names[: names.index(step)])
+        share, words = STEPS[step]
+        self._last = self._parsed + (1 - self._parsed) * (done + share * fraction), words
+        return self._last
 
 
 @contextmanager

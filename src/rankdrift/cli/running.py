@@ -21,7 +21,7 @@ from rankdrift.cli.screen import (
     write_what_it_can,
 )
 from rankdrift.cli.verbs import rankdrift
-from rankdrift.core.errors import RankdriftError
+from rankdrift.core.errors import NotConverged, NotIdentified, NoUsablePairs, RankdriftError
 from rankdrift.core.words import printable
 
 
@@ -69,6 +69,9 @@ def _ended_by(error: Exception, words: list[str]) -> int:
     """Say what is wrong; the exit code that goes with it."""
     if isinstance(error, click.ClickException):
         return _refuse(error, words)
+    if isinstance(error, NoUsablePairs | NotIdentified | NotConverged):
+        _fail(str(error), words)
+        return Exit.UNFIT
     if isinstance(error, RankdriftError | OSError):
         return _fail(str(error), words)
     short = shortage_words(error)

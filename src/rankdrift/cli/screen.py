@@ -5,8 +5,6 @@ from __future__ import annotations
 import codecs
 import json
 import os
-import re
-import shlex
 import shutil
 import sys
 import textwrap
@@ -24,12 +22,11 @@ from rankdrift.cli.settings import running_settings, takes_settings, told
 from rankdrift.core.artefacts import REPORTED, kind_of_json
 from rankdrift.core.digests import sealed
 from rankdrift.core.errors import Remark
-from rankdrift.core.words import printable
+from rankdrift.core.words import printable, typed_word
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-_PLAIN_WORD = re.compile(r"[\w@%+=:,./-]+")  # what no shell minds
 WHOLE = "rankdrift.help.whole"  # in a context's `meta` while --help-all is answered
 # What to write where the terminal's encoding lacks a character we use.
 _PLAIN = {"–": "-", "—": "-", "±": "+/-", "…": "...", "─": "-", "━": "-"}
@@ -156,7 +153,7 @@ def _noting(screen: Screen) -> Iterator[None]:
 
 def join(command: Iterable[str]) -> str:
     """A command as one would type it."""
-    return " ".join(word if _PLAIN_WORD.fullmatch(word) else shlex.quote(word) for word in command)
+    return " ".join(map(typed_word, command))
 
 
 class _Lines:

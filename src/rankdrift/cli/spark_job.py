@@ -8,6 +8,7 @@ All of it is Spark's SQL: only the driver, which writes the counts, needs rankdr
 without words, it says where it is.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -32,6 +33,9 @@ def submit(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    # A script's folder comes first for imports, and this one has an `inspect` that is not Python's.
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [place for place in sys.path if os.path.abspath(place) != here]
     if len(sys.argv) == 1:
         print(__file__)
     else:

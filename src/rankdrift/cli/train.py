@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,17 @@ from rankdrift.cli.screen import Screen, join, talking
 Command = Callable[..., Any]
 
 
-def gain_options(command: Command) -> Command:
-    """Add the options of every verb that weighs clicks: what a click is worth."""
+def gain_options(command: Command, dual: bool = False) -> Command:
+    """Add the options of every verb that weighs clicks: what a click is worth; dual: whether that
+    may be learnt."""
     for option in reversed(
         (
             click.option(
                 "--propensities",
                 metavar="FILE",
-                help="What `rankdrift estimate` wrote: .csv, .json or .parquet.",
+                help="What `rankdrift estimate` wrote, or dual: learnt too."
+                if dual
+                else "What `rankdrift estimate` wrote: .csv, .json or .parquet.",
             ),
             click.option("--clip", type=float, metavar="W", help="The largest weight of a click."),
             click.option(
@@ -78,7 +82,7 @@ def split(names: str) -> list[str]:
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where the model goes.")
 @feature_options
-@gain_options
+@partial(gain_options, dual=True)
 @click.option(
     "--gains",
     metavar="KIND|FILE",
@@ -178,6 +182,7 @@ def train(
             **chosen,
         )
     ranker.save(output)
+    from rankdrift.ranking.ranker import LEARNT
     from rankdrift.report.terminal.rankers import ranker_report
 
     screen.show(ranker_report(ranker))
@@ -191,12 +196,15 @@ def train(
             "gains": dict(ranker.gains),
             "training": dict(ranker.training),
             "propensities": ranker.propensities,
+            "learnt": None if ranker.learnt is None else output + LEARNT,
             "history": list(ranker.history),
             "choice": dict(ranker.choice),
             "options": dict(ranker.options),
         }
     )
     screen.say("", f"The model is in {output}, what is known about it in {output}.meta.json.")
+    if ranker.learnt is not None:
+        screen.say(f"The propensities that it learnt are in {output}{LEARNT}.")
     screen.next("rankdrift", "evaluate", "TEST_LOG", *typed(options), "--model", output)
     return Exit.GOOD
 

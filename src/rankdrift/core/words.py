@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import shlex
 import unicodedata
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -15,6 +17,8 @@ _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d",
 _LARGEST = 1_000_000  # a larger propensity or weight, or one as many times smaller, says no more
 _LARGEST_RATE = 10
 _SMALLEST_P = 0.0001  # a smaller p-value says no more than that
+_PLAIN_WORD = re.compile(r"[\w@%+=:,./-]+")  # what no shell minds
+_SHELL_MEANS = re.compile(r'["$`\\!]')  # what a shell looks at within double quotes
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
@@ -126,3 +130,13 @@ def ranges(ranks: Iterable[int], most: int = 8) -> str:
     if len(words) > most:
         words = [*words[:most], f"and {len(words) - most} more"]
     return ", ".join(words)
+
+
+def typed_word(word: str) -> str:
+    """A word of a command as a person types it: in quotes only where a shell needs them, in double
+    ones around single ones."""
+    if _PLAIN_WORD.fullmatch(word):
+        return word
+    if "'" in word and not _SHELL_MEANS.search(word):
+        return f'"{word}"'
+    return shlex.quote(word)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import glob
 import json
 import os
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,18 +30,11 @@ from rankdrift.core.digests import KEY as DIGEST
 from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadCounts
 from rankdrift.core.types import Segment
-from rankdrift.counts.checks import used_agrees
 from rankdrift.counts.counts import Counts, version_order
 from rankdrift.counts.funnel import Funnel
-from rankdrift.counts.reading import FILE, read_by_file, read_table, read_tables
-from rankdrift.counts.schema import (
-    FORMAT,
-    FORMAT_BEFORE_SINGLES,
-    FORMAT_BEFORE_SPLITS,
-    SEGMENT,
-    table_sql,
-)
-from rankdrift.counts.tables import Pairs
+from rankdrift.counts.reading import FILE, Part, read_parts, read_table, read_tables
+from rankdrift.counts.schema import FORMAT, FORMAT_BEFORE_SINGLES, FORMAT_BEFORE_SPLITS, table_sql
+from rankdrift.counts.tables import Table, stack
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -147,16 +141,10 @@ def _load_batch(paths: Sequence[str | os.PathLike[str]]) -> Iterable[Counts]:
 
 
 def _load_together(paths: Sequence[str | os.PathLike[str]]) -> list[Counts]:
-    files = [os.path.abspath(path) for path in paths]
-    with _opened_alike(paths[0], files) as (con, metas, named):
-        place = f"list_position([{DUCKDB.literals(files)}], filename) - 1"
-        found = read_tables(
-            con, f"(SELECT * EXCLUDE filename, {place} AS {FILE} FROM {named})", metas
-        )
+    with _opened_alike(paths) as (con, metas, relation):
+        found = read_tables(con, relation, metas)
     for counts, meta in zip(found, metas, strict=True):
-        changed = what_changed(meta, _content(counts), by_hand=False)
-        if changed:
-            raise BadCounts(changed)
+        _refuse_change(meta, counts.tables, counts.segments, counts.funnel)
     return found
 
 
@@ -168,70 +156,60 @@ def _add_up_if_alike(paths: Sequence[str | os.PathLike[str]]) -> Counts | None:
 
 
 def _add_up(paths: Sequence[str | os.PathLike[str]]) -> Counts:
-    """The sum of files that only days and sources tell apart; BadCounts for all others, and for
-    files without a digest: what is known to be whole need not be looked at one by one."""
-    files = [os.path.abspath(path) for path in paths]
-    with _opened_alike(paths[0], files) as (con, metas, named):
+    """The sum of files that only days and sources tell apart; BadCounts for all others. What is
+    known to be what was saved need not be checked one by one."""
+    with _opened_alike(paths) as (con, metas, relation):
         first = metas[0]
         for meta in metas:
-            if any(meta.get(name) != first.get(name) for name in _SAME) or DIGEST not in meta:
+            if any(meta.get(name) != first.get(name) for name in _SAME):
                 raise BadCounts("these files are not alike.")
-        name = DUCKDB.quote(SEGMENT + FILE)
-        relation = f"(SELECT * EXCLUDE filename, filename AS {name} FROM {named})"
-        by_file, funnels = read_by_file(con, relation, first)
+        parts, segments = read_parts(con, relation, metas)
+    for part, meta in zip(parts, metas, strict=True):
+        _refuse_change(meta, *_alone(part, segments), part.funnel)
+    summed: dict[str, Any] = {
+        name: stack([part.tables[name] for part in parts]).collapse() for name in parts[0].tables
+    }
     sources = [source for meta in metas for source in meta["sources"]]
     if len({*sources}) < len(sources):
         raise BadCounts("an input is there twice.")
-    whole = dict(zip(files, metas, strict=True))
-    for file, segments, tables in _each_file(by_file, files):
-        funnel, pairs, overflow = funnels[file], Pairs(*tables["pairs"]), tables["overflow"]
-        funnel.check()
-        compared, cells = len(tables["rank_pairs"][0]), (overflow[3], overflow[5])
-        if not used_agrees(funnel.used, pairs.total, compared, cells, by_file.max_shown):
-            raise BadCounts("its funnel does not add up.")
-        arrays = _arrays({**tables, "pairs": pairs.columns()}, segments, funnel)
-        changed = what_changed(whole[file], arrays, by_hand=False)
-        if changed:
-            raise BadCounts(changed)
-    versions = [meta["version"] for meta in metas]
-    summed = by_file.regroup(by_file.segment_columns[1:])
-    return replace(
-        summed,
+    kept = {name: first[name] for name in _SAME}
+    return Counts(
+        **summed,
+        **{**kept, "segment_columns": tuple(kept["segment_columns"])},
+        segments=segments,
+        funnel=reduce(add, (part.funnel for part in parts)),
         days=tuple(day for meta in metas for day in meta["days"]),
         sources=tuple(sources),
-        version=max(versions, key=version_order),
+        version=max((meta["version"] for meta in metas), key=version_order),
     )
 
 
-def _each_file(
-    by_file: Counts, files: Iterable[str]
-) -> Iterator[tuple[str, tuple[Segment, ...], dict[str, list[NDArray[Any]]]]]:
-    """Of each file its name, its segments and the columns of its tables, as when it is alone."""
-    segments = by_file.segments
-    bounds = {
-        name: np.searchsorted(table.segment, np.arange(len(segments) + 1, dtype=np.int32))
-        for name, table in by_file.tables.items()
-    }
-    columns = {name: table.columns() for name, table in by_file.tables.items()}
-    names = [segment[0] or "" for segment in segments]  # sorted
-    nothing: tuple[Segment, ...] = () if by_file.segment_columns[1:] else ((),)
-    for file in files:
-        first, end = bisect_left(names, file), bisect_right(names, file)
-        tables = {}
-        for name, bound in bounds.items():
-            segment, *others = (values[bound[first] : bound[end]] for values in columns[name])
-            tables[name] = [segment - np.int32(first), *others]
-        yield file, tuple(each[1:] for each in segments[first:end]) or nothing, tables
+def _alone(
+    part: Part, segments: Sequence[Segment]
+) -> tuple[Mapping[str, Table], tuple[Segment, ...]]:
+    """The tables and the segments of a file as they are when it is read by itself."""
+    if segments == ((),):
+        return part.tables, ((),)
+    there = np.zeros(len(segments), bool)
+    for table in part.tables.values():
+        there[table.columns()[0]] = True
+    if there.all():
+        return part.tables, tuple(segments)
+    place = np.cumsum(there, dtype=np.int32) - np.int32(1)
+    given: Mapping[str, Any] = part.tables  # each has a column segment
+    tables = {name: replace(t, segment=place[t.segment]) for name, t in given.items()}
+    return tables, tuple(each for each, known in zip(segments, there, strict=True) if known)
 
 
 @contextmanager
 def _opened_alike(
-    path: str | os.PathLike[str], files: Sequence[str]
+    paths: Sequence[str | os.PathLike[str]],
 ) -> Iterator[tuple[DuckDBPyConnection, list[dict[str, Any]], str]]:
-    """A connection, the metadata of each file and all of them in its SQL, with a column filename;
-    BadCounts if they do not have the same columns."""
+    """A connection, the metadata of each file and all of them in its SQL, as `read_tables` takes
+    them; BadCounts if they do not have the same columns, or one has no digest."""
+    files = [os.path.abspath(path) for path in paths]
     names = DUCKDB.literals([glob.escape(file) for file in files])
-    with _opened(path) as (con, _):
+    with _opened(paths[0]) as (con, _):
         con.execute("SET threads = 1")  # they are small: threads would wait for one another
         stored = con.sql(f"SELECT file_name, key, value FROM parquet_kv_metadata([{names}])")
         texts: dict[str, list[tuple[bytes, bytes]]] = {}
@@ -242,9 +220,12 @@ def _opened_alike(
             SELECT DISTINCT list((name, type, logical_type)) FROM parquet_schema([{names}])
             GROUP BY file_name""").fetchall()
         split = {tuple(meta.get("segment_columns", ())) for meta in metas}
-        if len(forms) > 1 or len(split) > 1 or len({*files}) < len(files):
+        known = all(DIGEST in meta for meta in metas)
+        if not known or len(forms) > 1 or len(split) > 1 or len({*files}) < len(files):
             raise BadCounts("these files are not alike.")
-        yield con, metas, f"read_parquet([{names}], filename = true, hive_partitioning = false)"
+        place = f"list_position([{DUCKDB.literals(files)}], filename) - 1"
+        named = f"read_parquet([{names}], filename = true, hive_partitioning = false)"
+        yield con, metas, f"(SELECT * EXCLUDE filename, {place} AS {FILE} FROM {named})"
 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -277,8 +258,19 @@ def metadata(counts: Counts) -> dict[str, Any]:
 
 
 def _content(counts: Counts) -> Iterator[NDArray[Any]]:
-    tables = {name: table.columns() for name, table in counts.tables.items()}
-    return _arrays(tables, counts.segments, counts.funnel)
+    return _arrays(counts.tables, counts.segments, counts.funnel)
+
+
+def _refuse_change(
+    meta: Mapping[str, Any],
+    tables: Mapping[str, Table],
+    segments: Sequence[Segment],
+    funnel: Funnel,
+) -> None:
+    """BadCounts unless this is what was saved, or nobody can tell."""
+    changed = what_changed(meta, _arrays(tables, segments, funnel), by_hand=False)
+    if changed:
+        raise BadCounts(changed)
 
 
 def _plain(meta: dict[str, Any]) -> dict[str, Any]:
@@ -287,14 +279,14 @@ def _plain(meta: dict[str, Any]) -> dict[str, Any]:
 
 
 def _arrays(
-    tables: Mapping[str, list[NDArray[Any]]], segments: Sequence[Segment], funnel: Funnel
+    tables: Mapping[str, Table], segments: Sequence[Segment], funnel: Funnel
 ) -> Iterator[NDArray[Any]]:
     """All that the table of counts says, but for tables without a row: a file need not have all the
     tables that a later version knows."""
-    for name, columns in tables.items():
-        if len(columns[0]):
+    for name, table in tables.items():
+        if len(table):
             yield np.array([name])
-            yield from columns
+            yield from table.columns()
     words = [segments, [*funnel.lines()], sorted((+Counter(funnel.notes)).items())]
     yield np.frombuffer(json.dumps(words).encode(), np.uint8)
 

@@ -6,9 +6,8 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property
 from itertools import pairwise
-from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +47,7 @@ from rankdrift.counts.schema import (
     FunnelRow,
     Kind,
 )
-from rankdrift.counts.tables import decode
+from rankdrift.counts.tables import Table, decode
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -83,27 +82,33 @@ def read_tables(
 ) -> list[Counts]:
     """The counts of several tables that have the same columns, in a time that hardly depends on how
     many they are: one after the other in a FROM clause, with the place of each row's in `metas` as
-    its column FILE. As `read_table` in all else, but for tables of files alone."""
+    its column FILE. Rows must lie as `save` lays them: whoever calls this compares the digests. As
+    `read_table` in all else, but for tables of files alone."""
     return _read(con, relation_sql, [_fields(meta) for meta in metas])
 
 
-def read_by_file(
-    con: DuckDBPyConnection, relation_sql: str, meta: Mapping[str, Any]
-) -> tuple[Counts, dict[str, Funnel]]:
-    """The counts of several files with the same columns and the same `meta`, as one value.
+@dataclass(frozen=True)
+class Part:
+    """What one of several tables read at once says. tables: by name, their `segment` an index into
+    the segments of all; funnel: its own."""
 
-    The FROM clause has the name of each row's file as its column SEGMENT + FILE, and FILE is the
-    first segment column of the result: so all is checked at once, and what is of one file lies
-    together. Beside it the funnel of each file; that of the result is their sum.
-    """
-    fields = _fields({**meta, "segment_columns": [FILE, *meta.get("segment_columns", ())]})
-    columns = fields["segment_columns"]
-    with _staged(con, relation_sql, columns, by_file=True) as rows:
-        tables = {name: each for name, [each] in _tables(rows, fields["max_shown"]).items()}
-        funnels = _funnels_by_file(rows)
-        segments = _segments(con)
-    summed = reduce(add, funnels.values())
-    return Counts(**tables, funnel=summed, segments=segments, **fields), funnels
+    tables: Mapping[str, Table]
+    funnel: Funnel
+
+
+def read_parts(
+    con: DuckDBPyConnection, relation_sql: str, metas: Sequence[Mapping[str, Any]]
+) -> tuple[list[Part], tuple[Segment, ...]]:
+    """The rows of several tables as they stand there, for those who know that they are right; then
+    the segments of all. All else is as for `read_tables`."""
+    fields = [_fields(meta) for meta in metas]
+    columns: tuple[str, ...] = fields[0]["segment_columns"]
+    with _staged(con, relation_sql, columns, files=len(fields)) as rows:
+        tables = _tables(rows, max(each["max_shown"] for each in fields))
+        funnels = _funnels(rows, ())
+        segments = _segments(con) if columns else ((),)
+    each = ({name: parts[i] for name, parts in tables.items()} for i in range(len(fields)))
+    return list(map(Part, each, funnels)), segments
 
 
 def _read(
@@ -174,8 +179,11 @@ class _Rows:
     rankdrift_pair, with what they tell in `codes`; the segments as rankdrift_segments.
 
     columns: of segments. doubtful: columns that may hold anything. planned: is it the result of a
-    plan? files: of how many tables they are. whole: the table or view with all rows: read by file,
+    plan? files: of how many tables they are. whole: the view with all rows: of several tables
     rankdrift_rows has all but those of splits, which are most of a large file and read once.
+
+    Of several tables the rows of each are taken to lie as `save` lays them, by kind and segment, so
+    that how many there are tells whose a row is. Their digests tell whether they do.
     """
 
     con: DuckDBPyConnection
@@ -190,11 +198,9 @@ class _Rows:
     ) -> list[dict[str, NDArray[Any]]]:
         """Of each file the arrays of one kind of row, with `segment` an index into
         rankdrift_segments."""
-        same = (f"r.s{i} IS NOT DISTINCT FROM g.s{i}" for i in range(len(self.columns)))
-        # LEFT: a row whose segment no other kind of row has is found out, not lost.
-        join = f"LEFT JOIN rankdrift_segments g ON {' AND '.join(same)}" if self.columns else ""
-        picks = {"segment": "g.segment", **wanted} if self.columns else wanted
-        picks = {FILE: FILE, **picks} if self.files > 1 else picks
+        alone = self.files == 1
+        join = self._join if alone and self.columns else ""
+        picks = {"segment": "g.segment", **wanted} if join else wanted
         named = ", ".join(f"{sql} AS {DUCKDB.quote(name)}" for name, sql in picks.items())
         # What a plan found comes in no order, and the engine sorts faster than we do.
         order = "ORDER BY ALL" if self.planned and table == "rankdrift_rows" else ""
@@ -205,20 +211,43 @@ class _Rows:
             self.refuse()
             raise BadCounts("A row lacks a value, or has a segment of its own. Harvest again.")
         arrays = {name: np.ma.getdata(values) for name, values in found.items()}
-        if not self.columns:
+        if alone and not self.columns:
             arrays["segment"] = np.zeros(len(next(iter(arrays.values()))), np.int32)
-        return self._by_file(arrays) if self.files > 1 else [arrays]
+        return [arrays] if alone else self._by_file(kind, arrays)
 
-    def _by_file(self, arrays: dict[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
-        file = arrays.pop(FILE)
-        if (file[1:] < file[:-1]).any():
-            order = np.argsort(file, kind="stable")
-            file, arrays = file[order], {name: values[order] for name, values in arrays.items()}
-        ends = np.searchsorted(file, np.arange(self.files + 1))
+    @property
+    def _join(self) -> str:
+        same = (f"r.s{i} IS NOT DISTINCT FROM g.s{i}" for i in range(len(self.columns)))
+        # LEFT: a row whose segment no other kind of row has is found out, not lost.
+        return f"LEFT JOIN rankdrift_segments g ON {' AND '.join(same) or 'TRUE'}"
+
+    def _by_file(
+        self, kind: Kind, arrays: dict[str, NDArray[Any]]
+    ) -> list[dict[str, NDArray[Any]]]:
+        file, segment, rows = self.runs[kind.name]
+        arrays["segment"] = np.repeat(segment, rows)
+        ends = np.bincount(file, weights=rows, minlength=self.files).cumsum().astype(int)
         return [
             {name: values[start:end] for name, values in arrays.items()}
-            for start, end in pairwise(ends.tolist())
+            for start, end in pairwise([0, *ends.tolist()])
         ]
+
+    @cached_property
+    def runs(self) -> dict[str, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+        """Of each kind of row, in each file and segment: the file, the segment, how many rows."""
+        names = ", ".join(["kind", FILE, *(f"s{i}" for i in range(len(self.columns)))])
+        counted = f"SELECT {names}, count(*) AS rows FROM {self.whole} GROUP BY ALL"
+        segment, join = ("g.segment", self._join) if self.columns else ("0", "")
+        found = self.con.sql(f"""
+            SELECT kind, {FILE} AS file, CAST({segment} AS INTEGER) AS segment, rows
+            FROM ({counted}) r {join} WHERE kind IN ({_names(CELLS)}) ORDER BY ALL""").fetchnumpy()
+        if any(map(np.ma.is_masked, found.values())):
+            raise BadCounts("A row has a segment of its own. Harvest again.")
+        kinds = found["kind"]
+        numbers = [np.ma.getdata(found[name]) for name in ("file", "segment", "rows")]
+        return {
+            kind.name: tuple(values[kinds == kind.name] for values in numbers) for kind in CELLS
+        }
 
     @property
     def ignored(self) -> Sequence[str]:
@@ -252,12 +281,11 @@ def _staged(
     marked: bool = False,
     planned: bool = False,
     files: int = 1,
-    by_file: bool = False,
 ) -> Iterator[_Rows]:
     """The rows, ready to be fetched, and gone afterwards."""
     made: list[tuple[str, str]] = []
     try:
-        yield _stage(con, relation_sql, columns, marked, planned, files, by_file, made)
+        yield _stage(con, relation_sql, columns, marked, planned, files, made)
     finally:
         for kind, name in reversed(made):
             con.execute(f"DROP {kind} IF EXISTS temp.{name}")
@@ -270,7 +298,6 @@ def _stage(
     marked: bool,
     planned: bool,
     files: int,
-    by_file: bool,
     made: list[tuple[str, str]],
 ) -> _Rows:
     def create(kind: str, name: str, select: str) -> None:
@@ -313,9 +340,9 @@ def _stage(
             FROM {relation_sql}
         )
         SELECT {", ".join(["kind", "shown", "single", *segments, *numbers])}{raws} FROM raw"""
-    whole = "rankdrift_whole" if by_file else "rankdrift_rows"
-    create("VIEW" if files == 1 else "TABLE", whole, typed)
-    if by_file:
+    whole = "rankdrift_rows" if files == 1 else "rankdrift_whole"
+    create("VIEW", whole, typed)
+    if files > 1:
         others = f"SELECT * FROM {whole} WHERE kind IS DISTINCT FROM {_names([SPLIT])}"
         create("TABLE", "rankdrift_rows", others)
     create("TABLE", "rankdrift_pair", f"""
@@ -421,16 +448,6 @@ def _funnels(rows: _Rows, more: Sequence[FunnelRow]) -> list[Funnel]:
         FROM rankdrift_rows WHERE kind IN ({_names([FUNNEL, NOTE])}) GROUP BY ALL""").fetchall():
         found[place].append(tuple(row))
     return list(map(_funnel, found))
-
-
-def _funnels_by_file(rows: _Rows) -> dict[str, Funnel]:
-    """The funnel of each file, by its name, which is the first segment column."""
-    found: dict[str, list[FunnelRow]] = {}
-    for file, *row in rows.con.sql(f"""
-        SELECT s0, kind, shown, sum(n), sum(coalesce(clicks, 0)), sum(pairs)
-        FROM rankdrift_rows WHERE kind IN ({_names([FUNNEL, NOTE])}) GROUP BY ALL""").fetchall():
-        found.setdefault(file, []).append(tuple(row))
-    return {file: _funnel(each) for file, each in found.items()}
 
 
 def _funnel(rows: Sequence[FunnelRow]) -> Funnel:

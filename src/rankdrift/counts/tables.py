@@ -398,6 +398,8 @@ def _pack(columns: Sequence[NDArray[Any]]) -> list[NDArray[np.uint64]]:
     free = 64
     for column in columns:
         bits = int(column.max(initial=0)).bit_length()
+        if column.min(initial=0) < 0:
+            raise BadCounts("A key of the counts is negative. Count again.")
         if bits > free:
             words.append(np.zeros(len(column), np.uint64))
             free = 64

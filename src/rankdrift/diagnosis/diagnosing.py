@@ -120,7 +120,9 @@ class Diagnosis:
         return Figure(difference_chart(made[check]))
 
     def __repr__(self) -> str:
-        objects = [c.name for c in self.checks if c.verdict in (Verdict.CAUTION, Verdict.SERIOUS)]
+        asides = {check.name for check in ASSUMPTIONS if check.worst == Verdict.GOOD}
+        bad = (Verdict.CAUTION, Verdict.SERIOUS)
+        objects = [c.name for c in self.checks if c.verdict in bad and c.name not in asides]
         return brief(
             self,
             f"{self.verdict}",

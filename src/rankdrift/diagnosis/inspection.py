@@ -15,11 +15,11 @@ from rankdrift.core.words import figure, many, margin, named_ranks, ranges, shar
 from rankdrift.counts.connection import Connection, connection
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.funnel import REASONS
-from rankdrift.diagnosis.ways import FEW, THIN, TOO_FEW, Ways, flags, try_ways
+from rankdrift.diagnosis.ways import FEW, THIN, TOO_FEW, Way, Ways, as_asked, flags, try_ways
 from rankdrift.harvesting.counting import count
 from rankdrift.harvesting.plan import Sizes
 from rankdrift.harvesting.taking import take_log
-from rankdrift.log.columns import EXTRAS, ColumnKind
+from rankdrift.log.columns import EXTRAS, TEXT_KINDS, ColumnKind
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.log.probing import probe
@@ -84,7 +84,8 @@ class Inspection:
     support
         How many clicks compare them, by blocks of ranks.
     ways
-        Other ways to read the log, tried where the one that was asked for gives few pairs.
+        What the log gives as it was read, and other ways to read it, tried where that gives few
+        pairs or too wide an interval.
     remarks
         What is odd about the log.
     verdict
@@ -225,6 +226,18 @@ def _asides(log: Log, counts: Counts, empty: list[str]) -> Iterator[str]:
     """What else is worth knowing of this log."""
     for role in empty:
         yield f"The column {getattr(log.roles, role)!r} ({role}) is empty in every row."
+    score = log.roles.score
+    if score and "score" not in empty and log.engine.columns[score].kind in TEXT_KINDS:
+        planner = log.planner()
+        number = values.number(*planner.column(score), planner.dialect)
+        [(read, sample)] = log.engine.query(
+            f"SELECT count({number}), max({planner.column(score)[0]}) FROM {planner.source}"
+        )
+        if not read:
+            yield (
+                f"The column {score!r} (score) holds no number that can be read, but for example "
+                f"{str(sample)[:20]!r}. Write numbers with a point, as 3.50."
+            )
     strays = counts.funnel.dropped["stray_click"].clicks
     if log.format and strays:
         yield (
@@ -252,14 +265,16 @@ def _asides(log: Log, counts: Counts, empty: list[str]) -> Iterator[str]:
 
 
 def _ways(log: Log, counts: Counts, sizes: Mapping[str, Any], progress: Progress | None) -> Ways:
-    """Other ways, tried where it may help: nothing does without clicks, or where all ranks are
-    the same."""
+    """What it gives as asked; other ways, tried where it may help: nothing does without clicks, or
+    where all ranks are the same."""
     by_rank = counts.pool().by_rank
-    thin = float(counts.choices("every").weight.sum()) < THIN
-    if not thin or not by_rank.clicks.any() or len(by_rank.rank) < 2:
+    if not by_rank.clicks.any() or len(by_rank.rank) < 2:
         return Ways()
+    asked = as_asked(log, counts)
+    if asked.comparisons >= THIN and not asked.wide:
+        return Ways((asked,))
     days = (sizes["first_day"], sizes["last_day"]) if sizes["first_day"] else None
-    return try_ways(log, counts, days, progress)
+    return try_ways(log, counts, asked, days, progress)
 
 
 def _sizes(log: Log, counts: Counts) -> dict[str, int | str | None]:
@@ -361,6 +376,16 @@ def _judge(
     elif clicks < FEW or len(linked.alone) > len(main):
         verdict = Fitness.WEAK
         reasons.append(f"{worth}, each rank of a curve a wider one.")
+    asked = next(iter(ways.tried), None)
+    if asked and asked.refused and verdict != Fitness.UNFIT:
+        verdict = Fitness.UNFIT
+        reasons.append(asked.refused)
+    elif asked and asked.rank:
+        reasons.append(_expected(asked))
+        if asked.wide and verdict == Fitness.GOOD:
+            verdict = Fitness.WEAK
+        if asked.says_nothing:
+            verdict = Fitness.UNFIT
     if verdict != Fitness.GOOD:
         advice = better + advice + how_to_get_pairs(log, counts, queries)
     if not log.roles.day:
@@ -371,6 +396,14 @@ def _judge(
     elif len(counts.days) == 1 and log.rules.window == 1:
         advice.append("This is one day only; counts of more days add up (rankdrift merge).")
     return verdict, reasons, list(dict.fromkeys(advice))
+
+
+def _expected(asked: Way) -> str:
+    """How well the curve would be known."""
+    where = f"{figure(asked.low)} to {figure(asked.high)} for rank {asked.rank} beside rank 1"
+    if asked.wide:
+        return f"Too wide to be of use: expected is an interval of {where}, at 95%."
+    return f"Expected is an interval of {where}, at 95%."
 
 
 def _better(ways: Ways) -> list[str]:

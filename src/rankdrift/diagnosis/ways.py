@@ -7,14 +7,15 @@ of queries where the log is large, and a curve estimated from it.
 
 import datetime
 import math
-import shlex
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from rankdrift.core.errors import RankdriftError
+from rankdrift.core.errors import RankdriftError, Remark
+from rankdrift.core.words import typed_word
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.estimating import estimate
 from rankdrift.harvesting.counting import count
@@ -22,6 +23,7 @@ from rankdrift.harvesting.plan import Sizes
 from rankdrift.log.columns import EXTRAS, Roles, plain
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
+from rankdrift.propensities.summary import WIDEST, says_nothing
 
 # A comparison of two ranks by n clicks has a standard error of at least 2/sqrt(n) in the log of
 # the ratio: with fewer clicks than these it is at best ±86%, ±22% and ±6% at 95%.
@@ -59,6 +61,11 @@ class Way:
         The rank whose propensity beside that of rank 1 is told; None where there is no curve.
     propensity, low, high
         That propensity, and its interval at 95%, as wide as the whole log would make it.
+    says_nothing
+        Whether `estimate` would say so of the curve: most clicks are at ranks whose intervals are
+        too wide to be of use.
+    refused
+        Why `estimate` refuses, if it does.
     """
 
     words: str
@@ -71,6 +78,8 @@ class Way:
     propensity: float | None = None
     low: float | None = None
     high: float | None = None
+    says_nothing: bool = False
+    refused: str = ""
 
     @property
     def width(self) -> float:
@@ -78,9 +87,14 @@ class Way:
         return math.log(self.high / self.low) if self.low and self.high else math.inf
 
     @property
+    def wide(self) -> bool:
+        """Is there a curve, but too wide an interval to be of use?"""
+        return self.rank is not None and self.width > math.log(WIDEST)
+
+    @property
     def enough(self) -> bool:
         """Does it give a curve worth drawing?"""
-        return self.comparisons >= FEW and self.rank is not None
+        return self.comparisons >= FEW and self.rank is not None and not self.wide
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values for JSON."""
@@ -114,8 +128,25 @@ class Ways:
         }
 
 
+def as_asked(log: Log, counts: Counts) -> Way:
+    """The way that was asked for, and what it gives.
+
+    Parameters
+    ----------
+    log
+        As it was read.
+    counts
+        Its harvest.
+    """
+    return _filled(Way("as asked", _asked(log), {}), counts, 1)
+
+
 def try_ways(
-    log: Log, counts: Counts, days: tuple[str, str] | None, progress: Progress | None = None
+    log: Log,
+    counts: Counts,
+    asked: Way,
+    days: tuple[str, str] | None,
+    progress: Progress | None = None,
 ) -> Ways:
     """Try other ways to read a log.
 
@@ -125,12 +156,13 @@ def try_ways(
         As it was asked for.
     counts
         Its harvest.
+    asked
+        What that gives.
     days
         The first and the last of the log, if it has days.
     progress
         As for `harvest`.
     """
-    asked = _filled(Way("as asked", _asked(log), {}), counts, 1)
     others = list(_others(log, days))[:MOST_WAYS]
     if not others:
         return Ways((asked,))
@@ -243,7 +275,7 @@ def _filled(way: Way, counts: Counts, share: int) -> Way:
     try:
         curve = estimate(counts, reference=1)
     except RankdriftError:
-        return found
+        return replace(found, refused=_refused(counts))
     place = int(np.searchsorted(curve.ranks, DEEPEST, side="right")) - 1
     rank = int(curve.ranks[place])
     if rank <= curve.reference:
@@ -252,7 +284,19 @@ def _filled(way: Way, counts: Counts, share: int) -> Way:
     value = float(curve.values[place])
     # Of all queries instead of one in so many the interval is narrower by the root of it.
     low, high = (value * (side / value) ** (1 / math.sqrt(share)) for side in (low, high))
-    return replace(found, rank=rank, propensity=value, low=low, high=high)
+    nothing = bool(says_nothing(curve)) and high > WIDEST * low
+    return replace(found, rank=rank, propensity=value, low=low, high=high, says_nothing=nothing)
+
+
+def _refused(counts: Counts) -> str:
+    """Why there is no curve, beside whatever rank; empty if there is one."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Remark)  # as `estimate` itself will tell
+            estimate(counts)
+    except RankdriftError as error:
+        return str(error)
+    return ""
 
 
 def flags(options: Mapping[str, Any]) -> str:
@@ -263,7 +307,7 @@ def flags(options: Mapping[str, Any]) -> str:
         if value is not None
     }
     return " ".join(
-        f"--{name} {shlex.quote(str(value)) if value else EMPTY}" for name, value in values.items()
+        f"--{name} {typed_word(str(value)) if value else EMPTY}" for name, value in values.items()
     )
 
 

@@ -93,28 +93,33 @@ SEVERAL = ("query", "same", "segment")
 EXTRAS = ("score", "ranker", "user", "outcome", "randomised")
 """Roles that no count of pairs needs: they are for checks of assumptions, and for experiments."""
 
-# Names seen in the wild, best first. Compared without case, spaces, dashes and underscores.
+# Names seen in the wild, best first, German ones last. Compared without case, spaces, dashes and
+# underscores.
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "query": (
         "user_query", "query", "keywords", "query_text", "search_query", "search_term",
         "search_terms", "keyword", "term", "q", "search_string", "search_text", "query_string",
         "normalized_query", "search_phrase", "event_attributes.query", "query_id", "qid",
         "destination", "destination_id", "srch_destination_id",
+        "suchanfrage", "suchbegriff", "suchwort", "suchtext", "anfrage",
     ),
     "doc": (
         "doc", "doc_id", "document", "document_id", "item", "item_id", "product", "product_id",
         "listing", "listing_id", "sku", "asin", "url", "url_id", "article_id", "object_id", "pid",
         "docid", "itemid", "event_attributes.object.object_id", "hotel_id", "property_id",
         "prop_id",
+        "produkt", "produkt_id", "artikel", "artikel_id", "artikelnummer", "dokument", "treffer",
     ),
     "rank": (
         "rank", "position", "pos", "ranking", "displayed_rank", "display_rank", "item_rank",
         "result_position", "search_position", "slot", "place", "ordinal", "rank_position",
         "event_attributes.position.ordinal",
+        "rang", "platz", "trefferposition",
     ),
     "click": (
         "click", "clicked", "is_click", "is_clicked", "clicks", "has_click", "n_clicks",
         "num_clicks", "click_count", "was_clicked", "clicked_at", "click_flag", "click_bool",
+        "klick", "geklickt", "angeklickt", "klicks",
     ),
     "shown": (
         "shown", "shown_docs", "results", "result_ids", "docs", "doc_ids", "items", "item_ids",
@@ -129,15 +134,18 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         "day", "date", "event_date", "dt", "ds", "search_date", "log_date", "timestamp", "ts",
         "event_time", "event_timestamp", "datetime", "time", "search_time",
         "created_at",
+        "datum", "tag", "zeitstempel", "zeitpunkt", "zeit",
     ),
     "search": (
         "search", "search_id", "search_uuid", "request_id", "serp_id", "impression_id",
         "page_view_id", "search_request_id", "request", "query_response_id", "srch_id",
         "session", "session_id",  # of several searches, if there is nothing better
+        "suche", "suche_id", "such_id", "sitzung", "sitzung_id",
     ),
     "page": ("page", "page_number", "page_no", "page_num", "page_index", "results_page"),
     "score": (
         "score", "ranker_score", "relevance_score", "model_score", "ranking_score", "search_score",
+        "seite", "seitennummer",
     ),
     "ranker": (
         "ranker", "ranker_id", "ranker_version", "ranking_model", "model_version",
@@ -146,10 +154,12 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "user": (
         "user", "user_id", "visitor_id", "client_id", "customer_id", "fullvisitorid",
         "anonymous_id",
+        "nutzer", "nutzer_id", "benutzer", "kunde", "kunden_id",
     ),
     "outcome": (
         "outcome", "purchase", "purchased", "is_purchase", "is_purchased", "converted",
         "conversion", "is_conversion", "bought", "ordered", "add_to_cart", "added_to_cart",
+        "kauf", "gekauft", "bestellt", "bestellung",
     ),
     "randomised": (
         "randomised", "randomized", "is_random", "is_randomised", "is_randomized", "random",

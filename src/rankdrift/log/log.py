@@ -19,6 +19,7 @@ from rankdrift.log.layouts import ENGINE_COLUMNS, LAYOUTS, Layout
 from rankdrift.log.options import Names, Options, Rules
 from rankdrift.log.sql import values
 from rankdrift.log.sql.plan import Planner
+from rankdrift.log.written_dates import written_dates
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,8 @@ def describe(planner: Planner, format: Format | None = None) -> dict[str, Any]:
         del rules["window"]
     if not planner.rules.randomised_apart:
         del rules["randomised_apart"]
+    if planner.rules.dates is None:
+        del rules["dates"]
     for layout in LAYOUTS:
         for name in set(layout.own_rules) - set(planner.layout.own_rules):
             del rules[name]
@@ -160,6 +163,7 @@ def read_log(
     outcome_at_least: float | None = None,
     window: str | None = None,
     randomised_apart: bool | None = None,
+    dates: str | None = None,
     format: str | None = None,
     table: str | None = None,
     config: str | PathLike[str] | None = None,
@@ -250,6 +254,9 @@ def read_log(
     randomised_apart
         Leave the `randomised` rows out of what is counted (False), so that the curve and the
         experiment rest on different clicks.
+    dates
+        How `day` and `time` write dates whose year comes last, where the log itself does not tell:
+        "d/m/y" or "m/d/y", or with "." or "-" instead of "/".
     format
         The format of a log that is not recognised by itself, such as "ubi" or "ga4": `rankdrift
         formats` lists them. Or "parquet", "csv", "json" or "duckdb", where names of files do not
@@ -319,6 +326,7 @@ def read_log(
         outcome_at_least=outcome_at_least,
         window=window,
         randomised_apart=randomised_apart,
+        dates=dates,
         format=format,
         table=table,
         config=config,
@@ -339,6 +347,7 @@ def read_log(
     rules = options.rules(roles)
     sure = roles.used(without=guessed.keys() & EXTRAS)
     remarks = opened.prepare(sure, [name for name in roles.used() if name not in sure])
+    rules = replace(rules, dates=rules.dates or written_dates(opened, roles))
     return Log(opened, found, roles, rules, guessed, tuple(remarks))
 
 

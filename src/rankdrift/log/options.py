@@ -22,6 +22,8 @@ Takes = Literal[
 """What an option may be given: the name of a column, names of columns or of events, text, a whole
 number, any number, yes or no, the name of an engine, a path, or an object that only Python can
 pass."""
+DATES = tuple(separator.join(order) for separator in "./-" for order in ("dmy", "mdy"))
+"""Orders of dates whose year comes last: d.m.y is 31.12.2024, m/d/y is 12/31/2024."""
 LARGEST = 100_000
 MOST_THREADS = 1024
 
@@ -42,6 +44,7 @@ class Rules:
     outcome_at_least: float | None = None
     window: int = 1  # days
     randomised_apart: bool = False
+    dates: str | None = None  # of DATES; None where text has the year first
 
 
 def _takes(takes: Takes) -> dict[str, Takes]:
@@ -88,6 +91,7 @@ class Options:
     outcome_at_least: float | None = field(default=None, metadata=_takes("number"))
     window: str | None = field(default=None, metadata=_takes("text"))
     randomised_apart: bool | None = field(default=None, metadata=_takes("flag"))
+    dates: str | None = field(default=None, metadata=_takes("text"))
     format: str | None = field(default=None, metadata=_takes("text"))
     table: str | None = field(default=None, metadata=_takes("text"))
     config: str | PathLike[str] | None = field(default=None, metadata=_takes("path"))
@@ -215,6 +219,11 @@ def _check_rules(rules: Rules, roles: Roles) -> None:
         raise BadOption(
             f"No time zone {rules.time_zone!r}.{did_you_mean(rules.time_zone, known)} "
             "Write it as Europe/Berlin or UTC."
+        )
+    if rules.dates is not None and rules.dates not in DATES:
+        raise BadOption(
+            f"dates is {rules.dates!r}. Where the year comes last it is one of {', '.join(DATES)}; "
+            "dates such as 2024-12-31 need nothing."
         )
     for name in ("dedupe", "randomised_apart"):
         if not isinstance(getattr(rules, name), bool):

@@ -138,8 +138,17 @@ def _check_shown(log: Log) -> list[str]:
     planner, kind = log.planner(), log.engine.columns[named].kind
     column = planner.column(named)[0]
     yes = values.says_yes(column, kind, planner.dialect)
-    sample = f"(SELECT {column} AS flag, {yes} AS yes FROM {planner.source} LIMIT {SAMPLE}) AS rd_s"
-    found = log.engine.query(f"SELECT yes, flag, count(*) FROM {sample} GROUP BY yes, flag")
+    ranked = "TRUE"
+    if log.roles.rank:  # those without a rank are left out as it is
+        rank = values.number(*planner.column(log.roles.rank), planner.dialect)
+        ranked = f"({rank}) >= {log.rules.first_rank}"
+    sample = (
+        f"(SELECT {column} AS flag, {yes} AS yes, {ranked} AS ranked FROM {planner.source}"
+        f" LIMIT {SAMPLE}) AS rd_s"
+    )
+    found = log.engine.query(
+        f"SELECT yes, flag, count(*) FROM {sample} WHERE ranked GROUP BY yes, flag"
+    )
     hidden = sum(rows for yes, _, rows in found if not yes)
     said = [(rows, flag) for yes, flag, rows in found if yes]
     if not hidden or not said:
@@ -147,8 +156,8 @@ def _check_shown(log: Log) -> list[str]:
     word = max(said, key=lambda one: (one[0], str(one[1])))[1]
     test = {"bool": "= TRUE", "int": "> 0"}.get(kind) or f"= {log.engine.dialect.literal(word)}"
     return [
-        f"{hidden:,} of the first {many(hidden + sum(rows for rows, _ in said), 'row')} "
-        f"{verb(hidden, 'was', 'were')} not shown, if {named!r} says that, but "
+        f"{hidden:,} of the first {many(hidden + sum(rows for rows, _ in said), 'row')} with a "
+        f"rank {verb(hidden, 'was', 'were')} not shown, if {named!r} says that, but "
         f"{verb(hidden, 'is', 'are')} counted as shown. Leave such rows out with "
         f"--where {_condition(log, named, test)}."
     ]

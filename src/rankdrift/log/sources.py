@@ -179,6 +179,8 @@ def _find_files(
     if not beginning:
         what = f"{paths[0]!r} is" if len(paths) == 1 else f"All {many(len(paths), 'file')} are"
         raise BadLog(f"{what} empty, of 0 bytes. Check that what writes the log did so.")
+    if kinds == ["json"] and len(paths) == 1 and beginning.split() in ([b"[]"], [b"[", b"]"]):
+        raise BadLog(f"{paths[0]!r} is an empty list. Check that what writes the log did so.")
     if kinds == ["csv"] and beginning.startswith(_UTF_16):
         raise BadLog(
             f"{paths[0]!r} is in UTF-16, as Excel and Windows write it. Turn it into UTF-8 first: "

@@ -13,6 +13,7 @@ _HOME = {
     "clicked_pairs": "tallies",
     "combine": "experiments",
     "ctr": "click_rates",
+    "dual_learning": "dual",
     "em": "em_pairs",
     "experiment": "experiments",
     "pivot_one": "intervention_harvesting",

@@ -149,27 +149,27 @@ def compare(
         From `read_log`, or a path of it, whose columns have usual names.
     methods
         Names, or one: "auto", "direct", "loglog" or any other curve of `estimate` (rankdrift's own
-        likelihood); "bayes" (its posterior, given a prior of relevance); "ratio" (of two ranks at a
-        time, Appendix C); "em" and "em-pairs"; "all-pairs",
-        "pivot-one" and "adjacent-chain" (intervention harvesting, down to rank 50 or the log's
-        max_rank); "ctr"; "experiment" and "swaps"; "combined" (the experiment
-        and the drift of all other rows).
+        likelihood); "bayes" (its posterior); "ratio" (of two ranks at a time, Appendix C); "em",
+        "em-pairs" and "dual"; "all-pairs", "pivot-one" and "adjacent-chain" (intervention
+        harvesting, down to rank 50 or the log's max_rank); "ctr"; "experiment" and "swaps";
+        "combined" (the experiment and the drift of all other rows).
     reference
         The rank whose propensity is 1 in every curve. By default rank 1, or where too few clicks
         were won or lost there and a method goes by the drift of pairs, the rank that has the most,
         with a remark.
     features
-        Of "em", which needs it: columns or patterns, such as "f_*".
+        Of "em" and "dual", which need it: columns or patterns, such as "f_*".
     randomised
         The column that tells the rows whose order was drawn at random, if the log does not name it;
         "experiment" and "combined" need it.
     original
         The column with the rank before a swap; "swaps" needs it.
     bootstrap
-        How many refits give the intervals of "em"; 0 gives none. All other intervals, and those of
-        differences, come from leaving out buckets of queries, the same for every method.
+        How many refits give the intervals of "em" and "dual"; 0 gives none. All other intervals,
+        and those of differences, come from leaving out buckets of queries, the same for every
+        method.
     seed
-        Of "em" and its bootstrap, and of "bayes".
+        Of "em", "dual" and their bootstrap, and of "bayes".
     level
         Of all intervals.
     progress

@@ -196,7 +196,8 @@ def meaning(a: Estimate, b: Estimate, mean: float, verdict: Agreement) -> str:
             "so do the experiment and the drift, and that comparison is the one to read."
         )
     if verdict == Agreement.AGREE:
-        if a.kind.same_relevance and b.kind.same_relevance:
+        both_moved = a.kind.same_relevance and b.kind.same_relevance
+        if both_moved or a.kind == b.kind == Kind.FEATURES:
             return "They share an assumption, so this is one witness heard twice."
         return "They assume different things, so agreement speaks for both."
     if a.kind == Kind.EXPERIMENT:
@@ -208,6 +209,12 @@ def meaning(a: Estimate, b: Estimate, mean: float, verdict: Agreement) -> str:
         return (
             f"{b.name} fits a relevance to the few clicks of every pair and comes out too flat "
             "unless pairs were shown many times. It says little here."
+        )
+    if a.kind == b.kind == Kind.FEATURES:
+        return (
+            f"{a.name} and {b.name} assume the same of features and learn from them differently: "
+            "what chance and the size of their trees do is as large as this. Set either beside "
+            "an estimate that needs no features, such as auto."
         )
     if b.kind == Kind.FEATURES:
         return _against_em(a, b, mean)
@@ -258,10 +265,10 @@ def _against_em(a: Estimate, b: Estimate, mean: float) -> str:
         return (
             f"{b.name} is lower: the ranker knows more of relevance than the features tell, or its "
             "trees are too few to learn it, and what they cannot explain is put down to the rank. "
-            "Add the ranker's own features, or try more trees (regression_em)."
+            "Add the ranker's own features, or try more trees (in Python)."
         )
     return (
         f"{b.name} is higher: features that go with the rank (the ranker's score, past clicks) "
         "explain as relevance what the rank did, or its trees are so many that they take chance "
-        "for relevance. Leave such features out, or try fewer trees (regression_em)."
+        "for relevance. Leave such features out, or try fewer trees (in Python)."
     )

@@ -94,8 +94,8 @@ def count_days(
             )
         )  # fmt: skip
     content = [[day.file, day.digest, day.used] for day in days if day.state != "left out"]
-    found = _files(used, content, states.values(), tuple(days))
-    return replace(found, known=tuple(path for path in usable if _day(path)))
+    files = _files(used, content, states.values(), tuple(days))
+    return replace(files, known=tuple(path for path in usable if _day(path)))
 
 
 def count_appearances(

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rankdrift.core.artefacts import RUN_RECORD
+from rankdrift.core.artefacts import DRIFT_FILE, RUN_RECORD
 from rankdrift.core.errors import MissingExtra
 from rankdrift.monitoring.record import began
 from rankdrift.monitoring.steps import CURVE, DIAGNOSIS, PAGE
 
 TAG = "rankdrift.run"
-ARTEFACTS = (CURVE, DIAGNOSIS, PAGE, RUN_RECORD)
+ARTEFACTS = (CURVE, DIAGNOSIS, DRIFT_FILE, PAGE, RUN_RECORD)
 _LONGEST = 6000  # characters that MLflow takes for a parameter
 
 

@@ -176,7 +176,8 @@ class _Run:
         except BaseException as error:
             outcome = self.watch.outcome_of(error)
             with suppress(Exception):  # what went wrong first is to be told
-                reason = str(error) or type(error).__name__
+                stopped = outcome is Outcome.STOPPED
+                reason = "Ctrl-C" if stopped else str(error) or type(error).__name__
                 self._write(ended(replace(state[0], outcome=outcome, reason=reason)))
             raise
         if self.job.mlflow is not None:

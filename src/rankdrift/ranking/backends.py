@@ -108,11 +108,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Grown:
-    """The model's text, how many of its trees to use, and the metric after each tree."""
+    """The model's text, how many of its trees to use, and the metric after each tree; log_p (R,)
+    of ranks from 1 where propensities were learnt along with it."""
 
     text: str
     trees: int
     history: tuple[float, ...]
+    log_p: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -272,7 +274,7 @@ class LightGBM(Backend):
         if valid and settings.early_stopping:
             callbacks.append(lightgbm.early_stopping(settings.early_stopping, verbose=False))
         learnt = dataset(train)
-        with _refusals(self.title):
+        with refusals(self.title):
             booster = lightgbm.train(
                 params,
                 learnt,
@@ -403,7 +405,7 @@ class XGBoost(Backend):
                 return False
 
         history: dict[str, dict[str, list[float]]] = {}
-        with _refusals(self.title):
+        with refusals(self.title):
             booster = xgboost.train(
                 params,
                 dataset(train),
@@ -490,7 +492,7 @@ def _metric(history: Mapping[str, Mapping[str, Sequence[float]]]) -> tuple[float
 
 
 @contextmanager
-def _refusals(name: str) -> Iterator[None]:
+def refusals(name: str) -> Iterator[None]:
     """What a library refuses, such as an unknown value of one of its params, said as our own."""
     try:
         yield

@@ -20,10 +20,10 @@ from rankdrift.ranking.matrix import Matrix
 
 Beyond = Literal["error", "clip"]
 """A click at a rank without propensity: stop, or take the propensity of the nearest rank."""
-GainKind = Literal["ipw", "dr", "poisson", "judgments"]
+GainKind = Literal["ipw", "dr", "poisson", "judgments", "dual"]
 """What is learnt from: clicks worth 1 / p; the same, where what a clip takes away is given back as
-features expect it (doubly robust); counts of clicks, with the propensity as exposure; or the judged
-relevance, in place of clicks."""
+features expect it (doubly robust); counts of clicks, with the propensity as exposure; the judged
+relevance, in place of clicks; or clicks whose worth is learnt along with the ranker."""
 # Of two gains that differ by less than this share, a library is told the same: its table of
 # different gains would be as long as the rows.
 SAME_GAIN = 0.01
@@ -59,16 +59,18 @@ class Gains:
 @dataclass(frozen=True)
 class Lists:
     """Rows to learn from with the gain (N,) of each; exposure (N,): where gains are counts of
-    clicks, how many would be expected whatever the features, else None."""
+    clicks, how many would be expected whatever the features, else None; clip: the largest weight of
+    a click, where weights are learnt along with the ranker."""
 
     matrix: Matrix
     gain: Floats
     exposure: Floats | None = None
+    clip: float | None = None
 
     def take(self, keep: Bools) -> Lists:
         """Some of the rows."""
         exposure = None if self.exposure is None else self.exposure[keep]
-        return Lists(self.matrix.take(keep), self.gain[keep], exposure)
+        return Lists(self.matrix.take(keep), self.gain[keep], exposure, self.clip)
 
     def together(self) -> Lists:
         """Counts of rows of a query that have the same features added up: one row stands for
@@ -202,6 +204,8 @@ class Weighting:
             p = self.looked_at(matrix)
             exposure = p * (matrix.n_clicks / p.sum())
             return Lists(matrix, matrix.click.astype(float), exposure), _counted(matrix)
+        if self.kind == "dual":
+            return Lists(matrix, matrix.click.astype(float), clip=self.clip), _counted(matrix)
         gains = self.by_clicks(matrix)
         if self.kind == "dr" and self.relevance is not None:
             p = self.looked_at(matrix)
@@ -214,6 +218,10 @@ class Weighting:
     def by_clicks(self, matrix: Matrix) -> Gains:
         """What clicks are worth by their weight, whatever is learnt from."""
         return weigh(matrix, self.propensities, clip=self.clip, beyond=self.beyond, pool=self.pool)
+
+    def largest(self, matrix: Matrix) -> float:
+        """The largest weight that a click has without a clip."""
+        return replace(self, clip=None).by_clicks(matrix).largest
 
     def looked_at(self, matrix: Matrix) -> Floats:
         """(N,): the propensity of every row; 1 without propensities."""

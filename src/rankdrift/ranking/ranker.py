@@ -22,6 +22,7 @@ from rankdrift.core.files import together, write_text
 from rankdrift.core.notebook import cut, html_table
 from rankdrift.core.types import Floats
 from rankdrift.core.version import __version__
+from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.backends import (
     BACKENDS,
     Backend,
@@ -30,6 +31,7 @@ from rankdrift.ranking.backends import (
     XGBoost,
     plain_names,
 )
+from rankdrift.ranking.gains import fingerprint
 from rankdrift.ranking.matrix import Feature, Matrix
 from rankdrift.ranking.trying import try_apart
 
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 SKETCH = 1024
 # The record of a model is in a file of the model's name with this at its end.
 BESIDE = ".meta.json"
+# Propensities that a model learnt are in one with this at its end.
+LEARNT = ".propensities.json"
 
 _SHOWN = 20  # features in a table for notebooks
 _LONG_NAME = 90  # characters
@@ -75,6 +79,8 @@ class Ranker:
         How many of its trees are used.
     history
         The metric after each tree, if rows were set apart to validate.
+    learnt
+        The propensities that it learnt along with its trees; None if they were given, or none.
     """
 
     name: str
@@ -88,6 +94,7 @@ class Ranker:
     queries: tuple[int, ...] = ()
     trees: int = 0
     history: tuple[float, ...] = ()
+    learnt: Propensities | None = None
 
     def predict(self, data: Matrix | ArrayLike) -> Floats:
         """Scores (N,), higher is better. Only their order within a search means anything."""
@@ -143,12 +150,15 @@ class Ranker:
         return Figure(importance_chart(self.importance, self.name))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """The model in its library's format, and what is known about it in `PATH.meta.json`."""
+        """The model in its library's format, and what is known about it in `PATH.meta.json`;
+        propensities that it learnt are in `PATH.propensities.json`."""
         plain = json.loads(json.dumps(self._record()))
         record = json.dumps(sealed(plain), indent=1, ensure_ascii=False)
         with together():
             write_text(path, self.text)
             write_text(os.fspath(path) + BESIDE, record + "\n")
+            if self.learnt is not None:
+                self.learnt.save(os.fspath(path) + LEARNT)
 
     def _record(self) -> dict[str, Any]:
         return {
@@ -300,7 +310,22 @@ def _with_record(text: str, record: dict[str, Any], path: Path, name: str) -> Ra
         queries=tuple(int(query, 16) for query in record["queries"]),
         trees=record["trees"],
         history=tuple(record["history"]),
+        learnt=_learnt(path, record),
     )
+
+
+def _learnt(path: Path, record: Mapping[str, Any]) -> Propensities | None:
+    """Those that the model learnt, if their file is beside it."""
+    beside = Path(os.fspath(path) + LEARNT)
+    if record["options"].get("gains") != "dual" or not beside.exists():
+        return None
+    found = Propensities.load(beside)
+    if fingerprint(found) != record["propensities"]:
+        raise BadOption(
+            f"{str(beside)!r} are not the propensities that the model beside it learnt. Train "
+            "again, or delete them to use the model without."
+        )
+    return found
 
 
 def _without_record(text: str, path: Path, name: str) -> Ranker:

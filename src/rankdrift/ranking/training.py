@@ -15,7 +15,8 @@ from rankdrift.core.version import __version__
 from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.backends import BACKENDS, EachTree, Settings
-from rankdrift.ranking.choosing import candidates, choose
+from rankdrift.ranking.choosing import SHARE_OF_ROWS, SMALL, candidates, choose
+from rankdrift.ranking.dual import DUAL, DUAL_TREES, check_told_apart, learn, learnt_propensities
 from rankdrift.ranking.expecting import expect_clicks
 from rankdrift.ranking.gains import (
     Beyond,
@@ -40,6 +41,7 @@ GIVEN_BY_KIND: Mapping[GainKind, Mapping[str, Any]] = {
     "dr": {"clip": 2.0},
     "poisson": {"clip": None, "norm": False},
     "judgments": {"clip": None},
+    "dual": {"norm": False},
 }
 
 
@@ -82,7 +84,8 @@ def train(
         teach something; the others are left out.
     propensities
         Those of `estimate`, or their file. Without them every click is worth 1: the
-        biased model. Those with segments are used by segment.
+        biased model. Those with segments are used by segment. "dual": learnt along with the
+        ranker (Ai et al., 2018), from features alone; the ranker's `learnt` has them.
     gains
         What is learnt from. "ipw": clicks worth 1 / p. "dr", doubly robust: no click is worth
         more than 2 (or `clip`), and what that takes away is given back as features expect it, by
@@ -144,10 +147,14 @@ def train(
     BadLog
         If no search has a click and something to compare it with.
     NotIdentified
-        If a click is at a rank, or in a segment, that the propensities say nothing about.
+        If a click is at a rank, or in a segment, that the propensities say nothing about; or if
+        they are to be learnt and features tell the rank.
     """
-    curve = as_propensities(propensities)
-    kind = _kind(gains, curve, clip=clip, norm=norm, validation=validation)
+    dual = isinstance(propensities, str) and propensities == DUAL
+    if dual:
+        _check_dual(gains, norm=norm, validation=validation, backend=backend)
+    curve = None if dual else as_propensities(propensities)
+    kind = DUAL if dual else _kind(gains, curve, clip=clip, norm=norm, validation=validation)
     given: dict[str, Any] = {
         name: value
         for name, value in (("leaves", leaves), ("min_rows", min_rows), ("norm", norm))
@@ -182,7 +189,10 @@ def train(
     # would let the ranks back in.
     rows = kept.shuffled(seed)
     _say_time(say, rows, trees)
-    library = BACKENDS.get(backend)
+    library = DUAL_TREES if dual else BACKENDS.get(backend)
+    if dual:
+        check_told_apart(rows, settings, say)
+        curve = _to_choose_by(rows, settings, fixed, each, say)
     weighting = Weighting(curve, clip, beyond, pool, kind)
     if kind == "dr":
         say("Learning what features expect of each result, from the clicks of other queries.")
@@ -198,10 +208,10 @@ def train(
         candidates(
             given,
             rows=len(weighting.weigh(rows)[0].together().gain),
-            weighted=curve is not None,
+            weighted=curve is not None or dual,
             counts_rows=library.counts_rows,
             fixed=fixed,
-            largest=replace(weighting, clip=None).by_clicks(rows).largest,
+            largest=np.inf if curve is None else weighting.largest(rows),
         ),
         weighting,
         settings,
@@ -221,8 +231,11 @@ def train(
         judged = Lists(judge, weighting.by_clicks(judge).gain)
     _say_clicks(say, kept, worth, weighted=curve is not None and kind in ("ipw", "dr"))
     grown = library.grow(learnt.together(), judged, settings, each)
+    if grown.log_p is not None:
+        curve = learnt_propensities(rows, grown.log_p, settings, capacity.clip)
+        worth = replace(weighting, propensities=curve).by_clicks(rows)
     return Ranker(
-        name=name or ("biased" if curve is None and kind == "ipw" else "unbiased"),
+        name=name or _usual_name(kind, curve),
         backend=backend,
         text=grown.text,
         features=kept.features,
@@ -250,7 +263,53 @@ def train(
         queries=sketch(whole.query_keys),
         trees=grown.trees,
         history=grown.history,
+        learnt=curve if dual else None,
     )
+
+
+def _usual_name(kind: GainKind, curve: Propensities | None) -> str:
+    if kind == DUAL:
+        return DUAL
+    return "biased" if curve is None and kind == "ipw" else "unbiased"
+
+
+def _check_dual(
+    gains: GainKind | Judged, *, norm: bool | None, validation: Any, backend: str
+) -> None:
+    """Whether the other options go with propensities that are learnt along with the ranker."""
+    if backend != DUAL_TREES.name:
+        raise BadOption(
+            f"Propensities are learnt along with trees of {DUAL_TREES.title} only: leave the "
+            "backend out, or use what was learnt, the propensities saved beside that model."
+        )
+    if gains != "ipw":
+        raise BadOption(
+            "Dual learning has a loss of its own, so there are no other gains to learn from. Leave "
+            "gains out, or give propensities that are known."
+        )
+    if norm:
+        raise BadOption("norm damps what pairs pull, and dual learning compares no pairs.")
+    if validation is not None:
+        raise BadOption(
+            "validation watches clicks that are weighted alike, and dual learning changes the "
+            "weights with every tree. Leave it out, or give propensities that are known."
+        )
+
+
+def _to_choose_by(
+    rows: Matrix,
+    settings: Settings,
+    fixed: bool,
+    each: EachTree | None,
+    say: Callable[[str], None],
+) -> Propensities | None:
+    """Propensities by small trees, for held-out clicks to be weighted with; None: no choice."""
+    if fixed:
+        return None
+    say("Learning propensities by small trees, to weigh held-out clicks with.")
+    least = min(SMALL.min_rows, max(1, int(SHARE_OF_ROWS * len(rows))))
+    own = replace(settings, leaves=SMALL.leaves, min_rows=least)
+    return learnt_propensities(rows, learn(rows, own, ranker=False, each=each)[1], own, None)
 
 
 def _kind(

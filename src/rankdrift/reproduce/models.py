@@ -20,8 +20,10 @@ from rankdrift.ranking.training import train
 BIASED, EM, OURS, ORACLE = "biased", "EM", "ours", "oracle"
 # Ours with the libraries' own damping of gradients, to hold beside their own ways.
 NORMED = "ours with norm"
+# Propensities learnt along with the ranker.
+DUAL = "dual learning"
 POSITIONS, UNBIASED = "LightGBM positions", "XGBoost unbiased"
-MODELS = (BIASED, EM, OURS, ORACLE, NORMED, POSITIONS, UNBIASED)
+MODELS = (BIASED, EM, OURS, ORACLE, NORMED, DUAL, POSITIONS, UNBIASED)
 
 
 def trained(
@@ -46,7 +48,7 @@ def trained(
         return xgboost_unbiased(rows, **options)
     return train(
         rows,
-        propensities=curve,
+        propensities="dual" if model == DUAL else curve,
         beyond="clip",
         name=model,
         norm=model == NORMED,

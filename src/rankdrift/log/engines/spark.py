@@ -23,6 +23,7 @@ from rankdrift.log.columns import Column, ColumnKind
 from rankdrift.log.engines.engine import Day, Progress
 from rankdrift.log.engines.java import java, quiet, why_not
 from rankdrift.log.engines.parquet import check_schemas
+from rankdrift.log.engines.spark_progress import watched
 from rankdrift.log.formats import FORMATS
 from rankdrift.log.formats.format import FILE_NAME, Fields, Format
 from rankdrift.log.formats.recognising import check_fields, choose, look, look_at
@@ -206,7 +207,13 @@ class SparkEngine:
         names: dict[str, str] = {}
         kept: list[Any] = []
         group = f"rankdrift-{uuid.uuid4().hex}"
-        with self._cancelled_on_interrupt(group):
+        # The work of a step that is not settled is done by the next that is.
+        told = [step.name for step in plan.steps[:-1] if step.settled or step.name in _FIRST]
+        told.append(plan.steps[-1].name)
+        with (
+            self._cancelled_on_interrupt(group) as context,
+            watched(context, group, progress, told[0]) as watch,
+        ):
             try:
                 for step in plan.steps:
                     frame = self._spark.sql(_renamed(step.sql, names))
@@ -223,8 +230,10 @@ class SparkEngine:
                         kept.append(frame)
                     if step.name in _FIRST:
                         frame.count()
-                    if progress and (step.settled or step.name in _FIRST):
+                    if progress and step.name in told:
                         progress(step.name, 1.0)
+                        if watch:
+                            watch.begin(told[told.index(step.name) + 1])
                     names[step.name] = f"{group.replace('-', '_')}_{step.name}"
                     frame.createOrReplaceTempView(names[step.name])
             finally:
@@ -235,13 +244,13 @@ class SparkEngine:
         raise AssertionError("a plan has steps")
 
     @contextmanager
-    def _cancelled_on_interrupt(self, group: str) -> Iterator[None]:
-        """Ctrl-C stops what runs on the cluster too."""
+    def _cancelled_on_interrupt(self, group: str) -> Iterator[Any]:
+        """Ctrl-C stops what runs on the cluster too. Gives Spark's context, if it has one."""
         context = getattr(self._spark, "sparkContext", None) if _is_classic(self._spark) else None
         if context:
             context.setJobGroup(group, "rankdrift harvest", True)
         try:
-            yield
+            yield context
         except KeyboardInterrupt:
             if context:
                 context.cancelJobGroup(group)

@@ -63,7 +63,9 @@ def _read_rows(p: Planner) -> str:
     if roles.search:
         fields["search"] = p.search_sql()
     if roles.time:
-        fields["seconds"] = values.seconds(p.columns[roles.time], p.column(roles.time)[0], d)
+        fields["seconds"] = values.seconds(
+            p.columns[roles.time], p.column(roles.time)[0], p.rules, d
+        )
     fields["rank"], fields["bad_rank"] = _rank(p)
     fields["doc"], _ = p.layout.doc(p)
     fields["click"], fields["bad_click"] = p.layout.click(p)

@@ -5,6 +5,7 @@ cannot be read becomes NULL and is counted, never guessed.
 """
 
 import datetime
+import re
 
 from rankdrift.core.dialects import Dialect
 from rankdrift.log.columns import NESTED_KINDS, TEXT_KINDS, TIME_KINDS, Column, ColumnKind
@@ -17,6 +18,10 @@ FIRST_DAY, LAST_DAY = "1900-01-02", "2999-12-31"
 is no date in Python."""
 _YES = ("true", "t", "yes", "y")
 _A_DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+
+
+# A date and perhaps a time of day, by what stands between the numbers.
+YEAR_LAST = {s: re.compile(f"^[0-9]{{1,2}}[{s}][0-9]{{1,2}}[{s}][0-9]{{4}}") for s in "./-"}
 
 
 def plain_text(sql: str, kind: ColumnKind, d: Dialect) -> str:
@@ -152,7 +157,7 @@ def _day(column: Column, sql: str, rules: Rules, d: Dialect) -> str:
         return d.day.format(sql)
     if kind == "instant":
         return d.instant_day.format(sql, zone)
-    text = _time_text(sql, kind, d)
+    text = _time_text(sql, kind, rules, d)
     digits = d.matches.format(text, d.literal("^[0-9]+$"))
     parts = (f"substr({text}, 1, 4)", f"substr({text}, 5, 2)", f"substr({text}, 7, 2)")
     compact = d.text_day.format(f"concat({parts[0]}, '-', {parts[1]}, '-', {parts[2]})")
@@ -180,13 +185,13 @@ def window_begins(day: datetime.date, days: int) -> datetime.date:
     return day - datetime.timedelta(days=(day - MONDAY).days % days)
 
 
-def seconds(column: Column, sql: str, d: Dialect) -> str:
+def seconds(column: Column, sql: str, rules: Rules, d: Dialect) -> str:
     """Seconds since 1970 of a column that tells the time of day: for the order of appearances."""
     if column.kind == "timestamp":
         return d.clock.format(sql)
     if column.kind == "instant":
         return d.seconds.format(sql)
-    text = _time_text(sql, column.kind, d)
+    text = _time_text(sql, column.kind, rules, d)
     digits = d.matches.format(text, d.literal("^[0-9]{9,19}$"))
     scaled = f"floor({d.number.format(text)} / {_scale(text)})"
     iso = d.seconds.format(d.text_instant.format(text))
@@ -200,20 +205,33 @@ def instant(sql: str, kind: ColumnKind, d: Dialect) -> str:
     neither."""
     if kind == "instant":
         return sql
-    text = _time_text(sql, kind, d)
+    text = _time_text(sql, kind, Rules(), d)
     digits = d.matches.format(text, d.literal("^[0-9]{9,19}$"))
     epoch = d.epoch_instant.format(f"{d.number.format(text)} / {_scale(text)}")
     return f"CASE WHEN {digits} THEN {epoch} ELSE {d.text_instant.format(text)} END"
 
 
-def _time_text(sql: str, kind: ColumnKind, d: Dialect) -> str:
-    """A date or an epoch as text; of a float the whole part, in plain digits."""
+def _time_text(sql: str, kind: ColumnKind, rules: Rules, d: Dialect) -> str:
+    """A date or an epoch as text, year first; of a float the whole part, in plain digits."""
+    if kind in TEXT_KINDS and rules.dates:
+        return _year_first(plain_text(sql, kind, d), rules.dates, d)
     if kind != "float":
         return plain_text(sql, kind, d)
     number = d.not_nan.format(f"CAST({sql} AS {d.double})")
     # An epoch in nanoseconds is the largest, and a double past the integers cannot be cast.
     whole = f"CASE WHEN abs({number}) < 9e18 THEN CAST(floor({number}) AS BIGINT) END"
     return d.text.format(f"({whole})")
+
+
+def _year_first(text: str, dates: str, d: Dialect) -> str:
+    """Of text with the year last, such as 31.12.2024 13:05, the date turned round."""
+    first, separator = dates[0], dates[1]
+    parts = [f"split_part({text}, '{separator}', {i})" for i in (1, 2, 3)]
+    day, month = (f"lpad({part}, 2, '0')" for part in (parts[:2] if first == "d" else parts[1::-1]))
+    year, rest = f"substr({parts[2]}, 1, 4)", f"substr({parts[2]}, 5)"
+    turned = f"concat({year}, '-', {month}, '-', {day}, {rest})"
+    like = d.matches.format(text, d.literal(YEAR_LAST[separator].pattern))
+    return f"(CASE WHEN {like} THEN {turned} ELSE {text} END)"
 
 
 def _scale(text: str) -> str:

@@ -15,6 +15,7 @@ from rankdrift.methods.estimators import bayes
 from rankdrift.methods.estimators import interventions
 from rankdrift.methods.estimators import click_rates
 from rankdrift.methods.estimators import experiments
+from rankdrift.methods.estimators import dual
 # isort: on
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "bayes",
     "click_rates",
     "drift",
+    "dual",
     "em",
     "experiments",
     "interventions",

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
+from rankdrift.methods.estimators.features import by_features
 from rankdrift.methods.method import METHODS, Estimate, Inputs, Kind, Method, Option
 
 FAMILY = "EM"
 
 
 def _with_features(method: Method, inputs: Inputs) -> Estimate:
-    from rankdrift.methods.em_features import bucket_weights, regression_em
-    from rankdrift.ranking.matrix_reading import read_matrix
+    from rankdrift.methods.em_features import regression_em
 
-    assert inputs.features is not None
-    matrix = read_matrix(inputs.log, features=inputs.features, say=inputs.say)
-    curve = regression_em(
-        matrix,
-        reference=inputs.reference,
-        bootstrap=inputs.bootstrap,
-        seed=inputs.seed,
-        say=inputs.say,
-    )
-    if not inputs.bootstrap:
-        return method.made(curve)
-    weights = bucket_weights(inputs.bootstrap, inputs.counts.buckets, inputs.seed)
-    return method.made(curve, drawn=curve.deviations, weights=weights)
+    return by_features(method, inputs, regression_em)
 
 
 def _of_pairs(method: Method, inputs: Inputs) -> Estimate:

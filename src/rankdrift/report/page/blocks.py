@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rankdrift.core.words import printable, share
+from rankdrift.counts.counts import Counts
 from rankdrift.counts.funnel import Funnel
 
 
@@ -36,3 +37,10 @@ def listed(value: Any) -> str:
     """A value, or several with commas between, as one line."""
     several = value if isinstance(value, list | tuple) else [value]
     return printable(", ".join(map(str, several)))
+
+
+def pair_words(counts: Counts) -> str:
+    """What a pair is in these counts."""
+    window = str(counts.options.get("window") or "").removesuffix("d")
+    within = f"within {window} days" if window else "on one day" if counts.days else ""
+    return f"one query and one doc {within}".rstrip()

@@ -10,7 +10,7 @@ from rankdrift.core.words import margin, named_ranks, percent
 from rankdrift.counts.counts import Counts
 from rankdrift.counts.rank_blocks import rank_blocks, segment_sizes
 from rankdrift.diagnosis.inspection import Inspection, at_best, column_roles
-from rankdrift.report.page.blocks import funnel_lines, listed, made_now
+from rankdrift.report.page.blocks import funnel_lines, listed, made_now, pair_words
 from rankdrift.report.page.frame import render
 
 HEADLINES = {
@@ -41,6 +41,7 @@ def inspection_page(inspection: Inspection, *, next_commands: Sequence[str] = ()
             (s, margin(at_best(s.compared)) if s.compared > 0 else "") for s in inspection.support
         ],
         funnel=funnel_lines(counts.funnel),
+        pair=pair_words(counts),
         notes=counts.funnel.note_words(),
         segments=segments[:MOST_SEGMENTS],
         more_segments=len(segments) - MOST_SEGMENTS,

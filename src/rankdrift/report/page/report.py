@@ -22,7 +22,7 @@ from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.summary import WIDEST, gap_words
 from rankdrift.report.diagnosis import HEADLINES, UNSEEN, Sorted, sort_checks
 from rankdrift.report.judged_docs import judged_cells, judged_docs
-from rankdrift.report.page.blocks import funnel_lines, listed, made_now
+from rankdrift.report.page.blocks import funnel_lines, listed, made_now, pair_words
 from rankdrift.report.page.comparison_tables import (
     distance_rows,
     meanings,
@@ -109,6 +109,7 @@ def render_report(found: Findings, *, title: str | None = None, queries: bool = 
         checks=_checks(diagnosis) if diagnosis else None,
         undiagnosed=found.undiagnosed,
         funnel=funnel_lines(counts.funnel) if counts else None,
+        pair=pair_words(counts) if counts else "",
         notes=counts.funnel.note_words() if counts else [],
         support=support_picture(main, counts) if main else None,
         methods=[_methods(comparison, given, queries) for comparison in given.methods],
@@ -189,7 +190,9 @@ def _tiles(counts: Counts | None, main: Propensities | None) -> list[tuple[str, 
             ("clicks", f"{counts.funnel.clicks:,}"),
             ("usable pairs", f"{counts.n_pairs:,}"),
         ]
-        tiles += [("days", f"{len(counts.days):,}")] if counts.days else []
+        window = counts.options.get("window")
+        what = f"windows of {str(window).removesuffix('d')} days" if window else "days"
+        tiles += [(what, f"{len(counts.days):,}")] if counts.days else []
     if main:
         tiles.append(("ranks", f"{len(main.ranks):,}"))
         if not counts and main.clicks.any():

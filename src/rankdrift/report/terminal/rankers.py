@@ -51,6 +51,7 @@ def _weights(ranker: Ranker) -> str:
         "dr": f"{up_to}, and beyond that what features expect",
         "poisson": "none: clicks are counted by exposure",
         "judgments": f"none: judged relevance, {up_to}",
+        "dual": f"{up_to}, learnt along with the trees",
     }.get(ranker.options.get("gains", ""), up_to)
 
 
