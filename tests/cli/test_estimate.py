@@ -11,7 +11,7 @@ from rankdrift.cli.estimate import ADJUST
 from rankdrift.core.verdicts import Verdict
 from rankdrift.diagnosis.diagnosing import Check, Diagnosis
 from rankdrift.estimation.adjusting import ADJUSTMENTS
-from rankdrift.simulate import world
+from rankdrift.simulate import pairs, world
 
 PAIRS = 6_000  # enough for the sign and the size of the correction, in seconds
 TWELVE_DIGITS = 1e-11  # of propensities in a file
@@ -150,3 +150,16 @@ def test_a_curve_that_says_nothing_is_told_and_ends_with_1(rankdrift, tmp_path):
     listed(many, buckets=16).save(tmp_path / "many.parquet")
     enough = rankdrift("estimate", tmp_path / "many.parquet", "--curve", "direct")
     assert enough.code == 0 and "says nothing" not in enough.err
+
+
+def test_a_posterior_says_that_its_intervals_are_credible(rankdrift, tmp_path):
+    pairs(800, ranks=5, seed=1, relevance=0.2).counts.save(tmp_path / "counts.parquet")
+    words = ["estimate", tmp_path / "counts.parquet", "--method", "bayes", "--draws", "800"]
+    done = rankdrift(*words, "--reference", "1", "-o", tmp_path / "p.json")
+    assert done.code == 0, done.err
+    told = " ".join(done.out.split())
+    assert "intervals at 95%, credible ones, from draws of the posterior" in told
+    kept = Propensities.load(tmp_path / "p.json")
+    assert kept.errors == "posterior" and len(kept.draws) == 800
+    refused = rankdrift(*words, "--curve", "direct")
+    assert refused.code == 2 and "--curve does not go with --method bayes" in refused.err

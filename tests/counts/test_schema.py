@@ -6,12 +6,12 @@ import duckdb
 import pytest
 from support.counts_example import by_device
 
-from rankdrift.counts.counts import ByRank, Overflow, Pairs, RankPairs, Splits
+from rankdrift.counts.counts import ByRank, Overflow, Pairs, RankPairs, Singles, Splits
 from rankdrift.counts.schema import CELLS, KINDS, NUMBERS, SEGMENT, TYPES, table_sql
 
 TABLES = {
     "pairs": Pairs, "rank_pairs": RankPairs, "overflow": Overflow, "by_rank": ByRank,
-    "splits": Splits,
+    "splits": Splits, "singles": Singles,
 }  # fmt: skip
 
 
@@ -44,5 +44,5 @@ def test_the_table_has_these_columns_and_kinds():
         *("rank", "other", "n", "clicks", "pairs"),
     ]
     assert {kind.name for kind in KINDS} == {
-        *("pair", "comparison", "held", "rank", "split", "funnel", "note")
+        *("pair", "comparison", "held", "rank", "split", "single", "funnel", "note")
     }

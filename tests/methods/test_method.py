@@ -77,7 +77,7 @@ def test_a_new_method_is_named_where_a_name_is_wrong(world, dummy):
 
 def test_the_help_lists_the_methods_by_family():
     assert (
-        "auto,direct,loglogoranycurve;ratio;em,em-pairs;all-pairs,pivot-one,adjacent-chain;ctr;"
+        "auto,direct,loglogoranycurve;ratio;em,em-pairs;bayes;all-pairs,pivot-one,adjacent-chain;ctr;"
         "experiment,swaps,combined;dual.[default:auto,direct,all-pairs,ctr]"
     ) in help_without_blanks()
 

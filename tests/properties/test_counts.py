@@ -140,7 +140,7 @@ def count(log, max_shown=100, buckets=HASHES, seed=None, **more):
 def contents(counts):
     """The tables of `counts` as the Counters that `tallies` makes."""
     names = [segment[0] if segment else None for segment in counts.segments]
-    p, c, h, r, _ = counts.tables.values()
+    p, c, h, r, *_ = counts.tables.values()
     listed, compared, held = Counter(), Counter(), Counter()
     impressions, clicks = Counter(), Counter()
     for s, b, shown, n in zip(p.segment, p.bucket, p.shown.tolist(), p.pairs, strict=True):

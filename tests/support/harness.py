@@ -175,7 +175,7 @@ def drifts(counts):
 def contents(counts):
     """The tables as Counters with the keys of the oracle."""
     pairs, comparisons, impressions, clicks = Counter(), Counter(), Counter(), Counter()
-    p, c, h, r, _ = counts.tables.values()
+    p, c, h, r, *_ = counts.tables.values()
     for s, b, shown, n in zip(p.segment, p.bucket, p.shown.tolist(), p.pairs, strict=True):
         pairs[counts.segments[s], int(b), tuple(code for code in shown if code)] += int(n)
     for s, b, a, o, single, w in zip(*(column.tolist() for column in c.columns()), strict=True):

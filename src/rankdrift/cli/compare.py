@@ -36,7 +36,7 @@ def methods_help() -> str:
     for family, methods in groupby(METHODS, key=lambda method: method.family):
         names = ", ".join(method.name for method in methods)
         words.append(f"{names} or any curve" if family == CURVES else names)
-    return f"One or more of {'; '.join(words)}."
+    return f"One or several of {'; '.join(words)}."
 
 
 @click.command(cls=Sections, first=("methods", "output", *COUNTING))
@@ -64,9 +64,7 @@ def methods_help() -> str:
     show_default=True,
     help="Refits for the intervals of em and dual; 0: none.",
 )
-@click.option(
-    "--seed", type=SEED, default=0, show_default=True, help="Of em, dual and their bootstrap."
-)
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of em, dual and bayes.")
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option(
     "-o", "--output", metavar="FOLDER", help="Also save the curve of each method, a file each."

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 ADJUST = click.Choice(["score", "ranker", "trust"])
 CLICKS = click.Choice(["every", "single"])
 ERRORS = click.Choice(["buckets", "model", "bootstrap"])
+METHOD = click.Choice(["likelihood", "bayes"])
+RELEVANCE = click.Choice(["rank", "column", "same"])
 
 
 def _curves() -> str:
@@ -81,7 +83,9 @@ def _curves() -> str:
     help="What the intervals rest on.",
 )
 @click.option("--samples", default=1000, show_default=True, help="Samples of the bootstrap.")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the bootstrap.")
+@click.option(
+    "--seed", type=SEED, default=0, show_default=True, help="Of the bootstrap, and of bayes."
+)
 @click.option("--by", metavar="NAME,…", help="Segment columns: a curve for each segment too.")
 @click.option(
     "--extrapolate-to", type=int, metavar="N", help="Draw the curve on to this rank, as thin."
@@ -93,6 +97,21 @@ def _curves() -> str:
     "test of rankers; or for trust, clicks that need no relevance (from a log, or counts harvested "
     "with --trust). The plain curve is shown beside it.",
 )
+@click.option(
+    "--method",
+    type=METHOD,
+    default="likelihood",
+    show_default=True,
+    help="The most likely curve, or its posterior given a prior of relevance.",
+)
+@click.option(
+    "--relevance",
+    type=RELEVANCE,
+    default="rank",
+    show_default=True,
+    help="Of bayes: what the prior mean of a pair's relevance depends on.",
+)
+@click.option("--draws", default=2000, show_default=True, help="Of bayes, of the posterior.")
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--simultaneous", is_flag=True, help="Intervals for the whole curve at once.")
 @click.option(
@@ -117,6 +136,9 @@ def estimate(
     by: str | None,
     extrapolate_to: int | None,
     adjust: str | None,
+    method: str,
+    relevance: str,
+    draws: int,
     level: float,
     simultaneous: bool,
     full: bool,
@@ -158,6 +180,9 @@ def estimate(
         seed=seed,
         by=[name.strip() for name in by.split(",")] if by else None,
         extrapolate_to=extrapolate_to,
+        method=method,
+        relevance=relevance,
+        draws=draws,
     )
     found = estimated(adjust=adjust)
     plain = estimated() if adjust else None

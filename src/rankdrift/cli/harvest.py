@@ -54,6 +54,19 @@ def given_sizes(buckets: int | None, max_shown: int | None) -> dict[str, int]:
     help="Count pairs without clicks too, for estimate --adjust trust: several times as long.",
 )
 @size_options
+@click.option(
+    "--singles",
+    is_flag=True,
+    help="Count pairs shown at one rank too, for estimate --method bayes.",
+)
+@click.option(
+    "--prior",
+    metavar="NAME",
+    help="Count these by a column of numbers that tells of relevance, such as an old score.",
+)
+@click.option(
+    "--prior-cuts", metavar="N,…", help="Of --prior: the numbers at which its groups begin."
+)
 @log_options()
 @talking
 def harvest(
@@ -64,6 +77,9 @@ def harvest(
     trust: bool,
     buckets: int | None,
     max_shown: int | None,
+    singles: bool,
+    prior: str | None,
+    prior_cuts: str | None,
     **options: Any,
 ) -> int:
     """Count a log: big log in, small file of counts out.
@@ -89,10 +105,21 @@ def harvest(
             "them out."
         )
     sizes |= {"trust": True} if trust else {}
+    sizes |= {"singles": singles, "prior": prior, "prior_cuts": _numbers(prior_cuts)}
     code = (_by_day if by else _whole)(screen, log, output, sizes)
     if code:
         screen.next("rankdrift", "inspect", *shorter(logs), *typed(options))
     return code
+
+
+def _numbers(text: str | None) -> list[float]:
+    """Of a list with commas."""
+    try:
+        return [float(part) for part in (text or "").split(",") if part.strip()]
+    except ValueError:
+        raise BadOption(
+            f"--prior-cuts is {text!r}. Give numbers with commas between them, such as 0.1,0.2,0.5."
+        ) from None
 
 
 def _whole(screen: Screen, log: "Log", output: str, sizes: dict[str, Any]) -> int:

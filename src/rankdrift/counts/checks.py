@@ -17,6 +17,8 @@ from rankdrift.core.words import many, verb
 from rankdrift.counts.funnel import Used
 from rankdrift.counts.tables import (
     DRIFTS,
+    MOST_CUTS,
+    MOST_SHOWN,
     QUERY_BUCKETS,
     SPLITS,
     Overflow,
@@ -70,6 +72,7 @@ def check_tables(counts: Counts) -> None:
         (counts.overflow, "counts of much-shown pairs by rank", _overflow_faults(counts)),
         (counts.by_rank, "counts by rank", _by_rank_faults(counts)),
         (counts.splits, "split comparisons", _split_faults(counts)),
+        (counts.singles, "counts of pairs at one rank", _single_faults(counts)),
     ):
         if not isinstance(table, Splits):
             for sums in table.columns()[-table.SUMS :]:
@@ -200,6 +203,14 @@ def _split_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
     yield _outside(table.other, low, high), f"{of_ranks}, or of ranker above 18"
     yield trust & (table.clicked == table.other), "the same rank twice, which compares nothing"
     yield (table.weight < 0) & ~ranker | (table.value < 0), "a negative weight or value"
+
+
+def _single_faults(counts: Counts) -> Iterator[tuple[Bools, str]]:
+    table = counts.singles
+    yield _outside(table.rank, 1, counts.max_rank), _rank_words(counts)
+    yield _outside(table.group, 0, MOST_CUTS + 1), f"a group outside 0 to {MOST_CUTS + 1}"
+    yield _outside(table.shown, 0, MOST_SHOWN), f"a pair shown more than {MOST_SHOWN} times"
+    yield _outside(table.clicked, 0, table.shown), "more clicks than appearances"
 
 
 def _bucket_words(counts: Counts) -> str:

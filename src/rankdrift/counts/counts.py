@@ -37,6 +37,7 @@ from rankdrift.counts.tables import (
     Overflow,
     Pairs,
     RankPairs,
+    Singles,
     Splits,
     fold,
     shorten,
@@ -56,14 +57,15 @@ __all__ = [
     "Pairs",
     "RankPairs",
     "Segment",
+    "Singles",
     "Splits",
     "merge",
 ]
 
 
-Segmented = TypeVar("Segmented", Pairs, RankPairs, Overflow, ByRank, Splits)
+Segmented = TypeVar("Segmented", Pairs, RankPairs, Overflow, ByRank, Splits, Singles)
 
-_TABLES = ("pairs", "rank_pairs", "overflow", "by_rank", "splits")
+_TABLES = ("pairs", "rank_pairs", "overflow", "by_rank", "splits", "singles")
 # Queries are split by hash into so many buckets, the independent units of every error.
 BUCKETS = 64
 # Pairs shown more often than this are not listed but kept as pairs of ranks.
@@ -82,7 +84,7 @@ class Counts(Tabular):
     Made by `harvest`, or read with `Counts.load`. Counts of several days add with `+` or `merge`,
     exactly; `estimate` makes propensities of them.
 
-    pairs, rank_pairs, overflow, by_rank, splits: the tables. segments: the values of
+    pairs, rank_pairs, overflow, by_rank, splits, singles: the tables. segments: the values of
     segment_columns, one tuple each, sorted, None first; ((),) without any. buckets: a power of two.
     max_shown: pairs shown more often are not listed in `pairs` but kept as `rank_pairs`, and
     counted by rank in `overflow`. days: ISO. sources: fingerprints of the inputs. options: those of
@@ -105,6 +107,7 @@ class Counts(Tabular):
     version: str = ""
     overflow: Overflow = field(default_factory=Overflow.empty)
     splits: Splits = field(default_factory=Splits.empty)
+    singles: Singles = field(default_factory=Singles.empty)
 
     def __post_init__(self) -> None:
         for name, value in plain_values(self).items():
@@ -278,6 +281,7 @@ class Counts(Tabular):
             "clicks": self.n_clicks,
             "pairs_listed": self.pairs.total.pairs,
             "pairs_compared": self.n_overflow,
+            "pairs_at_one_rank": int(self.singles.pairs.sum()),
             "comparison_weight": float((self.rank_pairs.weight / UNIT).sum()),
             "rows": sum(map(len, self.tables.values())),
             "ranks": len(self.ranks),
@@ -387,6 +391,7 @@ def _join(parts: Sequence[Counts]) -> Counts:
     overflow: list[Overflow] = []
     by_rank: list[ByRank] = []
     splits: list[Splits] = []
+    singles: list[Singles] = []
     for part in parts:
         short, more, by_ranks = shorten(part.pairs, max_shown)
         listed.append(_shift(short, len(segments)))
@@ -394,6 +399,7 @@ def _join(parts: Sequence[Counts]) -> Counts:
         overflow += [_shift(table, len(segments)) for table in (part.overflow, by_ranks)]
         by_rank.append(_shift(part.by_rank, len(segments)))
         splits.append(_shift(part.splits, len(segments)))
+        singles.append(_shift(part.singles, len(segments)))
         segments += part.segments
     return replace(
         first,
@@ -402,6 +408,7 @@ def _join(parts: Sequence[Counts]) -> Counts:
         overflow=stack(overflow) if known else Overflow.empty(),
         by_rank=stack(by_rank),
         splits=fold(stack(splits), buckets),
+        singles=stack(singles),
         funnel=reduce(add, (part.funnel for part in parts)),
         buckets=buckets,
         max_shown=max_shown,

@@ -1,8 +1,8 @@
 """Files of counts: one Parquet file each, the table of `schema` with its metadata.
 
 Options, days and so on are JSON under the Parquet metadata key `rankdrift`. Files of format 1 say
-nothing of much-shown pairs by rank, and before format 3 there were no splits; else they are the
-same.
+nothing of much-shown pairs by rank, before format 3 there were no splits, and before format 4 no
+pairs shown at one rank; else they are the same.
 """
 
 from __future__ import annotations

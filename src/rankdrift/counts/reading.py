@@ -17,7 +17,16 @@ from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadCounts, Remark, did_you_mean
 from rankdrift.core.types import Segment
 from rankdrift.core.words import many, verb
-from rankdrift.counts.counts import SPLITS, ByRank, Counts, Overflow, Pairs, RankPairs, Splits
+from rankdrift.counts.counts import (
+    SPLITS,
+    ByRank,
+    Counts,
+    Overflow,
+    Pairs,
+    RankPairs,
+    Singles,
+    Splits,
+)
 from rankdrift.counts.funnel import INPUT, USED, Dropped, Funnel, Used
 from rankdrift.counts.schema import (
     BY_RANK,
@@ -32,6 +41,7 @@ from rankdrift.counts.schema import (
     PAIR,
     RANK_PAIR,
     SEGMENT,
+    SINGLE,
     SPLIT,
     TYPES,
     FunnelRow,
@@ -133,6 +143,7 @@ def _tables(rows: _Rows, max_shown: int) -> dict[str, list[Any]]:
         "overflow": [Overflow(**t) for t in rows.fetch(OVERFLOW, _picks(OVERFLOW))],
         "by_rank": [ByRank(**t) for t in rows.fetch(BY_RANK, _picks(BY_RANK))],
         "splits": [Splits(**t) for t in rows.fetch(SPLIT, splits, rows.whole)],
+        "singles": [Singles(**t) for t in rows.fetch(SINGLE, _picks(SINGLE))],
     }
 
 

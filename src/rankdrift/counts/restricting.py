@@ -18,6 +18,7 @@ from rankdrift.counts.tables import (
     Overflow,
     Pairs,
     RankPairs,
+    Singles,
     Splits,
     cut,
     fold,
@@ -98,6 +99,7 @@ def at_ranks(tables: Tables, ranks: NDArray[Any], deepest: int) -> Tables:
         "overflow": overflow.take(np.isin(overflow.rank, ranks)),
         "by_rank": by_rank.take(np.isin(by_rank.rank, ranks)),
         "splits": _between_blocks(tables["splits"], ranks, deepest),
+        "singles": tables["singles"].take(np.isin(tables["singles"].rank, ranks)),
     }
 
 
@@ -121,12 +123,14 @@ def _between_blocks(splits: Splits, ranks: NDArray[Any], deepest: int) -> Splits
 
 
 def listed_only(pairs: Pairs) -> Tables:
-    """These listed pairs, and none of those kept as pairs of ranks or compared in splits."""
+    """These listed pairs, and none of those kept as pairs of ranks, compared in splits or shown at
+    one rank."""
     return {
         "pairs": pairs,
         "rank_pairs": RankPairs.empty(),
         "overflow": Overflow.empty(),
         "splits": Splits.empty(),
+        "singles": Singles.empty(),
     }
 
 

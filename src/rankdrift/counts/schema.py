@@ -8,13 +8,15 @@ One row per cell, told apart by `kind`:
 | comparison | segment_*, bucket, rank (clicked), other, single | weight in 1/UNIT | | |
 | held | segment_*, rank, single | pairs with this first rank | clicks here | pairs shown here |
 | rank | segment_*, rank | impressions | clicks | |
+| single | segment_*, bucket: group, rank, other: shown, drift: clicked | pairs | | |
 | split | segment_*, bucket, shown: of SPLITS, drift: group, rank, other | weight | away | value |
 | funnel | shown: a reason, 'input' or 'used' | rows | clicks | pairs |
 | note | shown: the name of the note | rows | | |
 
 Those of kind split have the block of the clicked rank as `rank`, but for ranker and trust the rank
 itself; their numbers are in 1/UNIT. A table with comparisons and no row of kind held is of format
-1; before format 3 there are none of kind split, and before format 4 none of the split trust.
+1; before format 3 there are none of kind split, and before format 4 none of the split trust and of
+kind single.
 """
 
 from __future__ import annotations
@@ -35,9 +37,9 @@ if TYPE_CHECKING:
     from rankdrift.counts.counts import Counts
 
 FORMAT = 4
-FORMAT_BEFORE_TRUST, FORMAT_BEFORE_SPLITS = 3, 2
-"""Counts without the split trust, or without any, are written so, for those who cannot read it
-yet."""
+FORMAT_BEFORE_REQUESTS, FORMAT_BEFORE_SPLITS = 3, 2
+"""Counts without what is counted on request (the split trust, pairs at one rank), or without any
+split, are written so, for those who cannot read it yet."""
 SEGMENT = "segment_"
 MARK = "~"
 """Results of the plan have it in front of '' and of what begins with it: in CSV '' is NULL."""
@@ -127,6 +129,12 @@ SPLIT = Kind(
     sums={"n": "weight", "clicks": "away", "pairs": "value"},
     optional=("clicks", "pairs"),
 )
+SINGLE = Kind(
+    "single",
+    "singles",
+    keys={"bucket": "group", "rank": "rank", "other": "shown", "drift": "clicked"},
+    sums={"n": "pairs"},
+)
 FUNNEL = Kind(
     "funnel",
     "",
@@ -135,7 +143,7 @@ FUNNEL = Kind(
     optional=("clicks", "pairs"),
 )
 NOTE = Kind("note", "", keys={"shown": "name"}, sums={"n": "rows"})
-KINDS = (PAIR, RANK_PAIR, OVERFLOW, BY_RANK, SPLIT, FUNNEL, NOTE)
+KINDS = (PAIR, RANK_PAIR, OVERFLOW, BY_RANK, SPLIT, SINGLE, FUNNEL, NOTE)
 """All kinds of rows, in the order in which they are written."""
 CELLS = tuple(kind for kind in KINDS if kind.counts)
 """Those that are rows of a table of Counts, each of one segment."""
@@ -143,9 +151,9 @@ CELLS = tuple(kind for kind in KINDS if kind.counts)
 
 def format_of(counts: Counts) -> int:
     """The oldest format that holds all of them."""
-    if not len(counts.splits):
-        return FORMAT_BEFORE_SPLITS
-    return FORMAT if len(counts.splits.of("trust")) else FORMAT_BEFORE_TRUST
+    if len(counts.singles) or len(counts.splits.of("trust")):
+        return FORMAT
+    return FORMAT_BEFORE_REQUESTS if len(counts.splits) else FORMAT_BEFORE_SPLITS
 
 
 def table_sql(con: DuckDBPyConnection, counts: Counts) -> str:

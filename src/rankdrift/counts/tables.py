@@ -25,6 +25,10 @@ SPLITS = ("relevance", "outcome", "score", "user", "neighbours", "queries", "ran
 """What comparisons of two appearances are split by: see `Splits`."""
 QUERY_BUCKETS = 4096
 """How many buckets of queries the split `queries` has, whatever the others have."""
+MOST_SHOWN = 32
+"""Pairs at one rank that were shown more often are told by their number alone."""
+MOST_CUTS = 63
+"""How many numbers may tell groups of such pairs apart."""
 
 
 _CHUNK = 1 << 18  # pairs turned into comparisons at a time
@@ -233,6 +237,24 @@ class Splits(Table):
     def of(self, split: str) -> Self:
         """The rows of one of SPLITS."""
         return self.take(self.split == SPLITS.index(split))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Singles(Table):
+    """Pairs shown at one rank only, clicked or not: as many as have the same rank and so on.
+
+    segment (S,) int32; group (S,) int32, of the column that tells of relevance: 0 where it is not
+    known, else one more than the cuts it has reached; rank (S,) int32; shown, clicked (S,) int32,
+    how often one pair was, both 0 for those shown more than MOST_SHOWN times; pairs (S,) int64.
+    """
+
+    TYPES = (*(np.int32,) * 5, np.int64)
+    segment: SmallInts
+    group: SmallInts
+    rank: SmallInts
+    shown: SmallInts
+    clicked: SmallInts
+    pairs: Ints
 
 
 AnyTable = TypeVar("AnyTable", bound=Table)

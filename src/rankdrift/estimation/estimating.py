@@ -5,12 +5,14 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rankdrift.core.errors import BadOption, Remark
+from rankdrift.core.errors import BadOption, Remark, did_you_mean
 from rankdrift.core.naming import names_checked
 from rankdrift.core.types import ERRORS, Clicks, Errors
 from rankdrift.counts.choices import check_clicks
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.adjusting import ADJUSTMENTS
+from rankdrift.estimation.bayes.estimating import DRAWS, estimate_posterior
+from rankdrift.estimation.bayes.estimating import Options as Bayes
 from rankdrift.estimation.curves import Curve
 from rankdrift.estimation.curves import curve as parse_curve
 from rankdrift.estimation.fitted_curve import to_propensities
@@ -21,6 +23,8 @@ from rankdrift.harvesting.taking import take_counts
 from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.table import all_curves
+
+LIKELIHOOD, BAYES = "likelihood", "bayes"
 
 
 @names_checked
@@ -36,6 +40,9 @@ def estimate(
     by: str | Sequence[str] | None = None,
     extrapolate_to: int | None = None,
     adjust: str | None = None,
+    method: str = LIKELIHOOD,
+    relevance: str = "rank",
+    draws: int = DRAWS,
 ) -> Propensities:
     """Estimate how likely a result at each rank is looked at, compared with the reference rank.
 
@@ -82,6 +89,16 @@ def estimate(
         "trust" is for users who click what stands at the top because it stands there: the result
         has a second curve, `trust`; the counts must have been harvested with `trust=True`. It is
         far noisier than the plain curve: see `diagnose` first.
+    method
+        "likelihood", or "bayes": the posterior of the propensities, given a prior of relevance that
+        is learned along with them. Its intervals are credible ones; `draws` of the result has it.
+        It takes `reference`, `seed`, `relevance` and `draws`, and no other option.
+    relevance
+        Of "bayes": what the prior mean of a pair's relevance depends on: its usual "rank", which
+        learns next to nothing from pairs at one rank; of those, the "column" that they were
+        harvested by; or nothing (the "same" for all pairs).
+    draws
+        Of "bayes": how many.
 
     Returns
     -------
@@ -96,7 +113,8 @@ def estimate(
     NotIdentified
         The data cannot compare ranks that the curve needs compared; the message says which.
     NotConverged
-        The likelihood has no maximum: some propensities run off to 0 or infinity.
+        The likelihood has no maximum: some propensities run off to 0 or infinity. Or chains of
+        "bayes" do not agree; `partial` of the error has the propensities of what was drawn.
 
     Examples
     --------
@@ -106,6 +124,7 @@ def estimate(
     0.54 (95%: 0.49 to 0.58)
     >>> p.save("propensities.json")  # doctest: +SKIP
     """
+    bayes = Bayes(relevance, draws, 1 if reference is None else reference, seed)
     options = Options(
         parse_curve(curve),
         clicks,
@@ -122,11 +141,14 @@ def estimate(
             "--adjust trust is for all segments together: one has too few clicks for it. Leave out "
             "--by, or estimate from counts of one segment."
         )
+    _check_method(method, options, by, bayes)
     counts = take_counts(counts, trust=adjust == "trust")
     if reference is None:
         options = replace(options, reference=best_reference(counts, clicks))
         if options.reference != 1:
             warnings.warn(THIN_REFERENCE.format(options.reference), Remark, stacklevel=3)
+    if method == BAYES:
+        return estimate_posterior(counts.pool(), replace(bayes, reference=options.reference))
     if by:
         found = estimate_by(counts, (by,) if isinstance(by, str) else tuple(by), options)
     else:
@@ -139,6 +161,37 @@ def estimate(
             stacklevel=3,
         )
     return found
+
+
+def _check_method(
+    method: str, options: Options, by: str | Sequence[str] | None, bayes: Bayes
+) -> None:
+    """Refuse a method that there is not, and options that the method would pass over."""
+    if method not in (LIKELIHOOD, BAYES):
+        hint = did_you_mean(method, (LIKELIHOOD, BAYES))
+        raise BadOption(f"method is {method!r}.{hint} Use '{LIKELIHOOD}' or '{BAYES}'.")
+    if method == LIKELIHOOD:
+        usual = Bayes(reference=bayes.reference, seed=bayes.seed)
+        given = [
+            name for name in ("relevance", "draws") if getattr(bayes, name) != getattr(usual, name)
+        ]
+        if given:
+            raise BadOption(f"--{given[0]} is an option of --method bayes.")
+        return
+    bayes.check()
+    usual_options = Options()
+    names = ("clicks", "errors", "samples", "extrapolate_to", "adjust")
+    given = [n for n in names if getattr(options, n) != getattr(usual_options, n)]
+    given += [
+        *(["curve"] if not parse_curve(options.curve).is_auto else []),
+        *(["by"] if by else []),
+    ]
+    if given:
+        raise BadOption(
+            f"--{given[0].replace('_', '-')} does not go with --method bayes, which takes "
+            "--reference, --seed, --relevance and --draws. Leave it out; for a segment, restrict "
+            "the counts to it."
+        )
 
 
 def _check(options: Options) -> None:

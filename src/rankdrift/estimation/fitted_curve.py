@@ -149,12 +149,17 @@ def _provenance(counts: Counts, curve: Curve, options: Options) -> dict[str, Any
             if options.errors == "bootstrap"
             else {}
         ),
-        "counts": {
-            "version": counts.version,
-            "sources": list(counts.sources),
-            "days": list(counts.days),
-            "options": dict(counts.options),
-            "pairs": counts.n_pairs,
-            "clicks": counts.n_clicks,
-        },
+        "counts": counts_provenance(counts),
+    }
+
+
+def counts_provenance(counts: Counts) -> dict[str, Any]:
+    """What an estimate says of the counts that it was made of."""
+    return {
+        "version": counts.version,
+        "sources": list(counts.sources),
+        "days": list(counts.days),
+        "options": dict(counts.options),
+        "pairs": counts.n_pairs,
+        "clicks": counts.n_clicks,
     }

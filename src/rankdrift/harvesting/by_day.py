@@ -1,7 +1,7 @@
 """Log -> a file of counts a day: what has been counted need not be counted again."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +10,14 @@ from rankdrift.core.files import remove_leftovers
 from rankdrift.core.naming import names_checked
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.counts.file import read_metadata
-from rankdrift.counts.schema import FORMAT_BEFORE_SPLITS, FORMAT_BEFORE_TRUST
-from rankdrift.harvesting.counting import count_planned, days_of, source_id, warn_of_oddities
-from rankdrift.harvesting.plan import Sizes
+from rankdrift.counts.schema import FORMAT_BEFORE_REQUESTS, FORMAT_BEFORE_SPLITS
+from rankdrift.harvesting.counting import (
+    count_planned,
+    days_of,
+    sizes_of,
+    source_id,
+    warn_of_oddities,
+)
 from rankdrift.log.engines.engine import Day, Progress
 from rankdrift.log.log import Log
 from rankdrift.log.sql.plan import Planner
@@ -25,6 +30,9 @@ def harvest_by_day(
     *,
     buckets: int = BUCKETS,
     max_shown: int = MAX_SHOWN,
+    singles: bool = False,
+    prior: str | None = None,
+    prior_cuts: Sequence[float] = (),
     progress: Progress | None = None,
     each: Callable[[Day, Path, bool], None] | None = None,
 ) -> list[Path]:
@@ -39,7 +47,7 @@ def harvest_by_day(
         From `read_log`; it needs a column for the day.
     directory
         Where the files go, and where those of days that are done are looked for.
-    buckets, max_shown, progress
+    buckets, max_shown, singles, prior, prior_cuts, progress
         As for `harvest`.
     each
         Called with each day, its file and whether it was skipped.
@@ -56,7 +64,7 @@ def harvest_by_day(
     BadLog
         The log is empty, cannot be read, or would be misread.
     """
-    sizes = Sizes(buckets, max_shown)
+    sizes = sizes_of(log, buckets, max_shown, singles, prior, prior_cuts)
     if not log.roles.day:
         raise BadOption("harvest by day needs a day column. Name it with --day.")
     warn_of_oddities(log)
@@ -127,7 +135,7 @@ def _is_done(path: Path, source: str) -> bool:
             return False
         # Without pairs there are no splits, and a file that has none says that it is older.
         pairs = Counts.load(path).n_pairs
-        least = FORMAT_BEFORE_TRUST if pairs else FORMAT_BEFORE_SPLITS
+        least = FORMAT_BEFORE_REQUESTS if pairs else FORMAT_BEFORE_SPLITS
         return bool(meta["format"] >= least)
     except BadCounts:
         return False

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rankdrift.core.database import shortages_told
@@ -16,6 +18,7 @@ from rankdrift.counts.reading import read_table
 from rankdrift.counts.schema import FUNNEL, NOTE, FunnelRow
 from rankdrift.harvesting.plan import Sizes, harvest_plan
 from rankdrift.harvesting.result import DAY, TOTAL
+from rankdrift.harvesting.singles import OPTION, Singles, check
 from rankdrift.log.engines.engine import Days, Engine, PartByPart, Progress
 from rankdrift.log.log import Log
 from rankdrift.log.probing import probe, refuse_rank_zero
@@ -50,6 +53,9 @@ def harvest(
     buckets: int = BUCKETS,
     max_shown: int = MAX_SHOWN,
     trust: bool = False,
+    singles: bool = False,
+    prior: str | None = None,
+    prior_cuts: Sequence[float] = (),
     progress: Progress | None = None,
 ) -> Counts:
     """Count the pairs that appeared at two or more ranks and got a click.
@@ -66,6 +72,13 @@ def harvest(
     trust
         Count what `estimate(..., adjust="trust")` needs, too: all pairs that moved, clicked or not,
         by the clicks on other days. It goes through every row and takes several times as long.
+    singles
+        Count pairs that were shown at one rank only as well, clicked or not, which
+        `estimate(..., method="bayes")` can learn from.
+    prior, prior_cuts
+        For that: a column of numbers that tells of relevance without looking at the clicks counted
+        here, such as an old score or the query's click rate on days before, and the numbers,
+        ascending, at which its groups begin.
     progress
         Called now and then with the name of the step and the fraction of it that is done.
 
@@ -77,11 +90,14 @@ def harvest(
     Raises
     ------
     BadOption
-        `buckets` or `max_shown` are out of their range, or there are no days for `trust`.
+        `buckets` or `max_shown` are out of their range, `prior_cuts` do not ascend, or there are no
+        days for `trust`.
+    MissingColumns
+        The log has no column `prior`.
     BadLog
         The log is empty, cannot be read, or would be misread.
     """
-    sizes = Sizes(buckets, max_shown, trust)
+    sizes = replace(sizes_of(log, buckets, max_shown, singles, prior, prior_cuts), trust=trust)
     if trust and not log.roles.day:
         raise BadOption(
             "To count for trust the log must tell days: what a doc is worth is told by its clicks "
@@ -97,6 +113,22 @@ def harvest(
             stacklevel=2,
         )
     return counts
+
+
+def sizes_of(
+    log: Log,
+    buckets: int,
+    max_shown: int,
+    singles: bool,
+    prior: str | None,
+    prior_cuts: Sequence[float],
+) -> Sizes:
+    """How far into detail a log is to be counted, by the options of `harvest`, checked."""
+    wanted = None
+    if singles or prior is not None or len(prior_cuts):
+        wanted = Singles(prior, tuple(map(float, prior_cuts)))
+        check(wanted, log.engine.columns)
+    return Sizes(buckets, max_shown, singles=wanted)
 
 
 def count(log: Log, sizes: Sizes, progress: Progress | None = None) -> Counts:
@@ -221,7 +253,11 @@ def _counts(
         max_rank=log.rules.max_rank,
         max_shown=sizes.max_shown,
         sources=[source] if source else [],
-        options={**log.describe(), **({"trust": True} if sizes.trust else {})},
+        options={
+            **log.describe(),
+            **({"trust": True} if sizes.trust else {}),
+            **({OPTION: sizes.singles.described()} if sizes.singles else {}),
+        },
     )
     _refuse_misread(counts.funnel, log)
     return counts
@@ -283,6 +319,8 @@ def source_id(log: Log, sizes: Sizes, fingerprint: str | None, day: str | None) 
         return None
     identity = [fingerprint, day, log.describe(), sizes.buckets, sizes.max_shown, __version__]
     identity += ["trust"] if sizes.trust else []
+    if sizes.singles:
+        identity.append(sizes.singles.described())
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -7,7 +7,8 @@ key has a hash of a clicked one; the exact key decides, so that a collision cann
     log/sql/rows.py       the source -> rows_shown: one row per result shown, and what becomes of it
     harvesting/pairs.py   rows_shown -> pairs: appearances of pairs that moved and were clicked
     harvesting/splits.py  pairs -> comparisons of two appearances, split by how they differ
-    harvesting/trusting.py  rows_shown -> comparisons of all pairs, on request
+    harvesting/trusting.py rows_shown -> comparisons of all pairs, on request
+    harvesting/singles.py rows_shown -> pairs shown at one rank, if they are wanted
     harvesting/result.py  all of it -> result: the table of counts, funnel included
 """
 
@@ -15,7 +16,8 @@ from dataclasses import dataclass
 
 from rankdrift.core.errors import BadOption
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN
-from rankdrift.harvesting import extras, pairs, result, splits, trusting
+from rankdrift.harvesting import extras, pairs, result, singles, splits, trusting
+from rankdrift.harvesting.singles import Singles
 from rankdrift.log.sql import rows
 from rankdrift.log.sql.plan import Plan, Planner
 
@@ -35,11 +37,14 @@ class Sizes:
         Pairs with more appearances enter as weighted comparisons of two ranks.
     trust
         Whether to count what an estimate with trust needs, too.
+    singles
+        What to count of pairs shown at one rank, if anything.
     """
 
     buckets: int = BUCKETS
     max_shown: int = MAX_SHOWN
     trust: bool = False
+    singles: Singles | None = None
 
     def __post_init__(self) -> None:
         n = self.buckets
@@ -63,13 +68,15 @@ def harvest_plan(planner: Planner, sizes: Sizes, in_parts: bool = False) -> Plan
     in_parts
         Whether days are read one by one, to be counted together.
     """
-    p = planner.but(carry=extras.carried(planner))
+    carry = extras.carried(planner) | singles.carried(planner, sizes.singles)
+    p = planner.but(carry=carry)
     return Plan(
         (
             *rows.steps(p),
             *pairs.steps(p, sizes.buckets, sizes.max_shown, in_parts),
             *splits.steps(p, sizes.buckets, sizes.max_shown, in_parts),
             *(trusting.steps(p, sizes.buckets) if sizes.trust else ()),
-            *result.steps(p, sizes.max_shown, in_parts, sizes.trust),
+            *singles.steps(p, sizes.singles),
+            *result.steps(p, sizes.max_shown, in_parts, sizes.trust, sizes.singles is not None),
         )
     )

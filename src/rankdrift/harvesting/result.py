@@ -9,11 +9,13 @@ from rankdrift.counts.schema import (
     PAIR,
     RANK_PAIR,
     SEGMENT,
+    SINGLE,
     SPLIT,
     TYPES,
 )
 from rankdrift.harvesting import splits, trusting
 from rankdrift.harvesting.pairs import same_pair
+from rankdrift.harvesting.singles import SINGLES
 from rankdrift.log.sql.plan import (
     CELLS,
     KNOWN,
@@ -33,7 +35,9 @@ DAY, META, TOTAL = OF_PLAN
 """Kinds of rows: the days, what the counts are of, and rows and clicks at each stage."""
 
 
-def steps(p: Planner, max_shown: int, in_parts: bool, trust: bool = False) -> list[Step]:
+def steps(
+    p: Planner, max_shown: int, in_parts: bool, trust: bool = False, singles: bool = False
+) -> list[Step]:
     """The one step that makes the table.
 
     Parameters
@@ -46,10 +50,13 @@ def steps(p: Planner, max_shown: int, in_parts: bool, trust: bool = False) -> li
         As for `splits.steps`.
     trust
         Whether the steps of `trusting` went before.
+    singles
+        Whether pairs shown at one rank are counted.
     """
     cells = [_pairs(p), _comparisons(p), _overflow(p, max_shown), _by_rank(p)]
     cells += [_split(p, each) for each in splits.rows(p, in_parts)]
     cells += [_split(p, trusting.rows(p))] if trust else []
+    cells += [_singles(p)] if singles else []
     selects = [*cells, *_totals(p), *_notes(p), *_days(p)]
     return [Step(RESULT, "\nUNION ALL\n".join(selects), keep=True, whole=True)]
 
@@ -155,6 +162,13 @@ def _split(p: Planner, of: splits.SplitRows) -> str:
         + _group_by(p, *of.keys)
         + f" HAVING {sums[of.present]} <> 0"
     )
+
+
+def _singles(p: Planner) -> str:
+    """Pairs shown at one rank."""
+    keys = {"bucket": "known", "rank": "rank", "other": "often", "drift": "clicked"}
+    selected = row(p, SINGLE.name, **_segments(p), **keys, n="sum(n)")
+    return f"{selected}\nFROM {SINGLES}" + _group_by(p, *keys.values())
 
 
 def _by_rank(p: Planner) -> str:

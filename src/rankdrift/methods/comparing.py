@@ -149,10 +149,10 @@ def compare(
         From `read_log`, or a path of it, whose columns have usual names.
     methods
         Names, or one: "auto", "direct", "loglog" or any other curve of `estimate` (rankdrift's own
-        likelihood); "ratio" (of two ranks at a time, Appendix C); "em", "em-pairs" and "dual";
-        "all-pairs", "pivot-one" and "adjacent-chain" (intervention harvesting, down to rank 50 or
-        the log's max_rank); "ctr"; "experiment" and "swaps"; "combined" (the experiment and the
-        drift of all other rows).
+        likelihood); "bayes" (its posterior); "ratio" (of two ranks at a time, Appendix C); "em",
+        "em-pairs" and "dual"; "all-pairs", "pivot-one" and "adjacent-chain" (intervention
+        harvesting, down to rank 50 or the log's max_rank); "ctr"; "experiment" and "swaps";
+        "combined" (the experiment and the drift of all other rows).
     reference
         The rank whose propensity is 1 in every curve. By default rank 1, or where too few clicks
         were won or lost there and a method goes by the drift of pairs, the rank that has the most,
@@ -169,7 +169,7 @@ def compare(
         and those of differences, come from leaving out buckets of queries, the same for every
         method.
     seed
-        Of "em", "dual" and their bootstrap.
+        Of "em", "dual" and their bootstrap, and of "bayes".
     level
         Of all intervals.
     progress

@@ -45,7 +45,7 @@ class DayFiles:
 def count_days(
     log: Log,
     root: Path,
-    sizes: Mapping[str, int],
+    sizes: Mapping[str, Any],
     last: int | None,
     progress: Progress | None = None,
     each: Each | None = None,

@@ -34,7 +34,7 @@ from rankdrift.core.plain import entries, entry, items, maybe, number, text, who
 from rankdrift.core.types import Floats, Segment
 from rankdrift.core.words import many
 from rankdrift.propensities.csv import read_csv, write_csv
-from rankdrift.propensities.intervals import check_level
+from rankdrift.propensities.intervals import POSTERIOR, check_level
 from rankdrift.propensities.propensities import Difference, Propensities
 from rankdrift.propensities.steps import Steps, steps_of, unpack
 from rankdrift.propensities.table import (
@@ -113,7 +113,9 @@ def _rounded(curve: Propensities) -> Propensities:
 
 
 def _pointwise(curve: Propensities) -> Propensities:
-    """With errors as a table has them."""
+    """With errors as a table has them; draws tell more than that of their intervals."""
+    if curve.errors == POSTERIOR:
+        return curve
     return replace(curve, deviations=np.diag(_short("std_error", curve.std_error.tolist())))
 
 
@@ -125,12 +127,14 @@ def _short(name: str, values: list[Any]) -> list[Any]:
 
 def _in_steps(p: Propensities) -> tuple[Propensities, list[Steps | None]]:
     """With the deviations that its steps give, so that what is written belongs together; None where
-    steps say no less: errors of each rank by itself, or that are not known."""
+    steps say no less: errors of each rank by itself, or that are not known; or where each deviation
+    is a draw."""
     found: list[Steps | None] = []
 
     def kept(curve: Propensities) -> Propensities:
         alone = (np.count_nonzero(curve.deviations, axis=0) <= 1).all()
-        if alone or np.isnan(curve.deviations).any():
+        drawn = curve.errors == POSTERIOR
+        if alone or drawn or np.isnan(curve.deviations).any():
             found.append(None)
             return curve
         steps = steps_of(curve.deviations)

@@ -7,6 +7,9 @@ import numpy as np
 from rankdrift.core.errors import BadOption
 from rankdrift.core.types import Floats
 
+POSTERIOR = "posterior"
+"""The errors of a curve whose deviations are draws."""
+
 
 def simultaneous_quantile(
     deviations: Floats, errors: Floats, level: float, df: float, seed: int = 0, draws: int = 20_000
@@ -30,6 +33,22 @@ def simultaneous_quantile(
     if np.isfinite(df):
         largest /= np.sqrt(rng.chisquare(df, size=len(largest)) / df)
     return max(alone, float(np.quantile(largest, level)))  # drawn, so it may fall just short
+
+
+def credible(draws: Floats, level: float) -> tuple[Floats, Floats]:
+    """Between what draws (S, ...) lie, with as many below as above."""
+    check_level(level)
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return low, high
+
+
+def credible_band(draws: Floats, level: float) -> tuple[Floats, Floats]:
+    """(R,) each: the band that whole draws (S, R) lie in, as many deviations wide at every rank."""
+    mean, error = draws.mean(axis=0), draws.std(axis=0)
+    off = np.abs(draws - mean) / np.where(error > 0, error, 1.0)
+    reach = np.quantile(off.max(axis=1), level) * error
+    low, high = credible(draws, level)
+    return np.minimum(low, mean - reach), np.maximum(high, mean + reach)
 
 
 @dataclass(frozen=True)

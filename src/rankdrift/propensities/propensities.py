@@ -17,8 +17,11 @@ from rankdrift.core.types import Bools, Floats, Indices, Ints, Ranks, Segment
 from rankdrift.core.words import chance_words, many, named_ranks, off_by, verb
 from rankdrift.propensities.exports import save_export
 from rankdrift.propensities.intervals import (
+    POSTERIOR,
     Interval,
     check_level,
+    credible,
+    credible_band,
     simultaneous_quantile,
     t_quantile,
 )
@@ -64,7 +67,8 @@ class Propensities(Tabular):
     reference: int
     method: str
     # How the deviations were made: "buckets", "model", "bootstrap", "none", or "pointwise": each
-    # rank's own error is known, but not how those of two ranks go together (read from CSV).
+    # rank's own error is known, but not how those of two ranks go together (read from CSV); or
+    # "posterior": each column is a draw, and intervals are credible ones.
     errors: str
     df: float = np.inf  # degrees of freedom of t
     log_likelihood: float | None = None
@@ -108,6 +112,17 @@ class Propensities(Tabular):
         """(R, R), of log_p."""
         return self.deviations @ self.deviations.T
 
+    @property
+    def draws(self) -> Floats:
+        """(S, R): draws of log_p from its posterior, of which log_p is the mean; of a curve by
+        `estimate(..., method="bayes")`."""
+        if self.errors != POSTERIOR:
+            raise NotIdentified(
+                f"This curve has no draws: its errors are {self.errors!r}, not of a posterior. "
+                'Estimate with method="bayes".'
+            )
+        return np.asarray(self.log_p + np.sqrt(self.deviations.shape[1]) * self.deviations.T)
+
     def __getitem__(self, rank: int) -> float:
         return float(self.at(rank))
 
@@ -148,6 +163,9 @@ class Propensities(Tabular):
             raise self._only_pointwise(f"the ratio of ranks {i} and {j}")
         a, b = self._places(np.array([i, j]))
         log = float(self.log_p[a] - self.log_p[b])
+        if self.errors == POSTERIOR:
+            low, high = credible(self.draws[:, a] - self.draws[:, b], level)
+            return Interval(float(np.exp(log)), float(np.exp(low)), float(np.exp(high)), level)
         error = float(np.sqrt(((self.deviations[a] - self.deviations[b]) ** 2).sum()))
         reach = t_quantile(level, self.df) * error
         return Interval(
@@ -173,10 +191,14 @@ class Propensities(Tabular):
 
         For each rank by itself or, if `simultaneous`, for the whole curve at once: then all ranks
         together are inside with probability `level`. With errors "pointwise" that band
-        is wider than it need be.
+        is wider than it need be. With errors "posterior" intervals are credible ones: quantiles of
+        the draws.
         """
         check_level(level)
         self._refuse_without_errors()
+        if self.errors == POSTERIOR:
+            low, high = (credible_band if simultaneous else credible)(self.draws, level)
+            return np.exp(low), np.exp(high)
         error = self.std_error
         reach = t_quantile(level, self.df)
         if simultaneous and error.any():

@@ -10,6 +10,7 @@ import numpy as np
 from rankdrift.core.errors import NotIdentified
 from rankdrift.core.notebook import brief
 from rankdrift.core.words import figure, many, named_ranks, ranges
+from rankdrift.propensities.intervals import POSTERIOR
 from rankdrift.propensities.table import label, table_of
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def summarise(p: Propensities, level: float = 0.95, simultaneous: bool = False) 
         "deepest_rank": int(p.ranks[-1]),
         "clicks": int(p.clicks.sum()),
         "errors": p.errors,
+        "intervals": "credible" if p.errors == POSTERIOR else "confidence",
         "level": level,
         "simultaneous": simultaneous,
         "log_likelihood": p.log_likelihood,

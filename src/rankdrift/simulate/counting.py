@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from rankdrift.core.types import AnyInts, Bools
-from rankdrift.counts.counts import MAX_SHOWN, ByRank, Counts, Pairs
+from rankdrift.counts.counts import MAX_SHOWN, ByRank, Counts, Pairs, Singles
 from rankdrift.counts.funnel import Dropped, Funnel, Used
-from rankdrift.counts.tables import shorten
+from rankdrift.counts.tables import MOST_SHOWN, shorten
 from rankdrift.simulate.clicks import shown_codes
 
 
@@ -24,6 +24,7 @@ def count_pairs(
     segments: Mapping[str, tuple[str, ...]] | None = None,
     drift: AnyInts | None = None,
     unclicked: AnyInts | None = None,
+    known: AnyInts | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Counts:
     """What a harvest would count of N pairs with up to K appearances each.
@@ -45,6 +46,9 @@ def count_pairs(
     unclicked
         (segments * (max_rank + 1),), appearances by segment and rank of pairs without a
         click that are not among the N.
+    known
+        (N,), the group of what is known of its relevance, from 1; pairs at one rank are counted by
+        it.
     options
         What the counts are to say of how they were made.
     """
@@ -74,6 +78,14 @@ def count_pairs(
         rows, clicks = (int(each[which].sum()) for each in of_each)
         return rows, clicks
 
+    singles, said = Singles.empty(), dict(options or {})
+    if known is not None:
+        one = shown.any(axis=1) & ~moved
+        often, clicked_often = (each[one] for each in of_each)
+        few = often <= MOST_SHOWN
+        columns = (segment[one], known[one], rank[one].max(axis=1), often * few)
+        singles = Singles(*columns, clicked_often * few, np.ones(int(one.sum()), np.int64))
+        said["singles"] = {"prior": "known", "cuts": list(range(2, int(known.max()) + 1))}
     without = int(of_each[0][~clicked].sum() + more.sum())
     return Counts(
         pairs=listed,
@@ -99,5 +111,6 @@ def count_pairs(
         max_shown=max_shown,
         segment_columns=(column,) if names else (),
         segments=tuple((name,) for name in names) if names else ((),),
-        options=dict(options or {}),
+        options=said,
+        singles=singles,
     )

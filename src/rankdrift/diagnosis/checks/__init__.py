@@ -23,6 +23,7 @@ from rankdrift.diagnosis.checks import period
 from rankdrift.diagnosis.checks import support
 from rankdrift.diagnosis.checks import direction
 from rankdrift.diagnosis.checks import click_probabilities
+from rankdrift.diagnosis.checks import prior
 # isort: on
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "neighbours",
     "outcome",
     "period",
+    "prior",
     "queries",
     "rankers",
     "relevance",

@@ -2,7 +2,7 @@
 
 Names inside a plan: q1… the query's columns, doc, s1… columns that must be equal, g1… segment
 columns, day, search, rank, click, h the key's hash, pair its number; score, ranker, visitor (the
-user) and outcome, where splits are made.
+user) and outcome, where splits are made; prior, where pairs shown at one rank are counted by it.
 """
 
 import datetime
@@ -39,8 +39,9 @@ LISTED = "listed"  # those of them that were shown no more than `max_shown` time
 # … and what comes of it all.
 RESULT = "result"
 
-SPLIT_COLUMNS = ("outcome", "score", "ranker", "visitor")
-"""What rows carry along where splits are made, by its name inside a plan."""
+SPLIT_COLUMNS = ("outcome", "score", "ranker", "visitor", "prior")
+"""What rows carry along where splits are made, or pairs shown at one rank are counted, by its name
+inside a plan."""
 SCHEMA = "rd_plan"
 """Where an engine puts the tables of a plan, in DuckDB."""
 RESULT_TABLE = f"{SCHEMA}.{RESULT}"

@@ -11,6 +11,7 @@ from rankdrift.methods.method import METHODS
 from rankdrift.methods.estimators import drift
 from rankdrift.methods.estimators import ratios
 from rankdrift.methods.estimators import em
+from rankdrift.methods.estimators import bayes
 from rankdrift.methods.estimators import interventions
 from rankdrift.methods.estimators import click_rates
 from rankdrift.methods.estimators import experiments
@@ -19,6 +20,7 @@ from rankdrift.methods.estimators import dual
 
 __all__ = [
     "METHODS",
+    "bayes",
     "click_rates",
     "drift",
     "dual",

@@ -20,6 +20,7 @@ ERRORS = {
     "model": "as if every click were independent",
     "pointwise": "as they were saved",
     "none": "which are not known",
+    "posterior": "credible ones, from draws of the posterior",
 }
 """What intervals rest on, in words."""
 ALL_SHOWN = 20  # ranks of a curve that are all in the table

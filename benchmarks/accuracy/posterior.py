@@ -1,0 +1,240 @@
+"""Is the posterior right, what do pairs at one rank buy, and what does it cost?
+
+    python -m benchmarks.accuracy.posterior calibration [--worlds 200] [--first 0]
+    python -m benchmarks.accuracy.posterior singles [--worlds 10]
+    python -m benchmarks.accuracy.posterior speed [--pairs 1000000]
+
+Calibration (Talts et al., 2018): parameters drawn from the prior, clicks from the parameters, and
+the posterior from the clicks: the rank of what was drawn among the draws is uniform if all of it is
+right. Results are added to benchmarks/accuracy/posterior.json.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import chi2
+
+from rankdrift import estimate
+from rankdrift.core.files import write_text
+from rankdrift.core.rank_blocks import half_octave_of
+from rankdrift.estimation.bayes.estimating import evidence_of
+from rankdrift.estimation.bayes.model import Layout
+from rankdrift.estimation.bayes.sampling import Sampler, find_mode
+from rankdrift.simulate.counting import count_pairs
+
+RESULTS = Path(__file__).with_name("posterior.json")
+KEPT = 99  # draws that a truth is ranked among
+BINS = 20
+
+
+# -- calibration -----------------------------------------------------------------------------------
+
+
+def drawn_world(seed: int, pairs: int = 200, singles: int = 200):
+    """Counts, the Layout that the truth is of, and the truth: all from the prior.
+
+    Pairs that moved are drawn given that they were clicked, as the posterior takes them: that so
+    many others were not would tell of the truth as well, and is not in counts.
+    """
+    rng = np.random.default_rng(seed)
+    first = rng.integers(1, 9, pairs)
+    moved = np.stack([first, (first + rng.integers(0, 7, pairs)) % 8 + 1, first], axis=1)
+    moved[rng.random(pairs) < 0.5, 2] = 0
+    alone = np.repeat(rng.integers(1, 9, singles)[:, None], 4, axis=1)
+    alone *= np.arange(4) < rng.integers(1, 5, singles)[:, None]
+    rank = np.concatenate([np.pad(moved, ((0, 0), (0, 1))), alone])
+    known = rng.integers(1, 4, len(rank))
+    options = {"buckets": 1, "max_rank": 8, "known": known}
+    none = np.zeros(len(rank), int)
+    layout = evidence_of(count_pairs(rank, rank > 0, none, **options), "column").layout()
+    truth = layout.draw_prior(rng)
+    relevance = layout.relevance(truth[None], layout.log_p(truth)[None])
+    a, b = relevance.a[0], relevance.b[0]
+    blocks, group = np.unique(usual_block_of(rank[:pairs]), return_inverse=True)
+    group = np.concatenate([group, len(blocks) + known[pairs:] - 1])
+    p = np.where(rank > 0, np.exp(layout.log_p(truth))[rank - 1], 0.0)
+    click = np.zeros(rank.shape, bool)
+    click[:pairs] = clicked_given_one(rng, p[:pairs], a[group[:pairs]], b[group[:pairs]])
+    z = rng.beta(a[group[pairs:]], b[group[pairs:]])
+    click[pairs:] = rng.random(alone.shape) < p[pairs:] * z[:, None]
+    return count_pairs(rank, click, none, **options), layout, truth
+
+
+def clicked_given_one(rng, p, a, b):
+    """(N, K) clicks of pairs shown with chances p (N, K) to be seen, given that there is one."""
+    z, todo = np.empty(len(p)), np.arange(len(p))
+    while len(todo):  # in proportion to z, then thinned to the chance of a click
+        drawn = rng.beta(a[todo] + 1, b[todo])
+        any_click = -np.expm1(np.log1p(-p[todo] * drawn[:, None]).sum(axis=1))
+        take = rng.random(len(todo)) < any_click / (drawn * p[todo].sum(axis=1))
+        z[todo[take]], todo = drawn[take], todo[~take]
+    chance = p * z[:, None]
+    before = np.cumprod(np.column_stack([np.ones(len(p)), 1 - chance[:, :-1]]), axis=1)
+    first = (chance * before).cumsum(axis=1)
+    place = (rng.random(len(p))[:, None] * first[:, -1:] >= first).sum(axis=1)[:, None]
+    later = (np.arange(p.shape[1]) > place) & (rng.random(p.shape) < chance)
+    return later | (np.arange(p.shape[1]) == place)
+
+
+def usual_block_of(rank):
+    """Of pairs by hand, as `usual_block` of counts."""
+    logs = np.where(rank > 0, np.log(np.maximum(rank, 1)), 0.0).sum(axis=1) / (rank > 0).sum(axis=1)
+    return half_octave_of(np.rint(np.exp(logs)).astype(int))
+
+
+def quantities(layout: Layout, x: np.ndarray) -> np.ndarray:
+    """(S, 7) of parameters (S, d): log p at ranks 2, 3, 5 and 8 relative to rank 1, the logit of
+    the mean relevance of the last group, and log a of moved pairs and of others."""
+    log_p = layout.log_p(x)
+    found = layout.relevance(x, log_p)
+    curve = log_p[:, [1, 2, 4, 7]] - log_p[:, [0]]
+    logit = np.log(found.a[:, -1]) - np.log(found.b[:, -1])
+    return np.column_stack([curve, logit, x[:, layout.concentrations]])
+
+
+NAMES = ("p2/p1", "p3/p1", "p5/p1", "p8/p1", "mean relevance", "a, moved", "a, others")
+
+
+def ranked(seed: int, draws: int = 120, warm_up: int = 120) -> np.ndarray:
+    """(7,): how many of KEPT draws are below the truth, 0 to KEPT."""
+    counts, layout, truth = drawn_world(seed)
+    evidence = evidence_of(counts, "column")
+    posterior = evidence.posterior()
+    mode = find_mode(posterior, evidence.start(posterior.layout))
+    sampler = Sampler(posterior, mode, chains=8, seed=seed)
+    sampler.warm_up(warm_up)
+    drawn = sampler.draw(draws).transpose(1, 0, 2).reshape(-1, posterior.layout.size)
+    kept = drawn[np.linspace(0, len(drawn) - 1, KEPT).round().astype(int)]
+    return (quantities(posterior.layout, kept) < quantities(layout, truth[None])).sum(axis=0)
+
+
+def flatness(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of ranks (W, Q): p-values of uniformity (Q,), and histograms (Q, bins)."""
+    bins = BINS if len(ranks) >= 200 else 10
+    found = np.stack([np.bincount(r * bins // (KEPT + 1), minlength=bins) for r in ranks.T])
+    wanted = len(ranks) / bins
+    return chi2.sf(((found - wanted) ** 2 / wanted).sum(axis=1), bins - 1), found
+
+
+def calibration(worlds: int, first: int) -> None:
+    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    by_seed = stored.get("calibration", {})
+    start = time.perf_counter()
+    for seed in range(first, first + worlds):
+        by_seed[str(seed)] = ranked(seed).tolist()
+        stored["calibration"] = by_seed
+        write_text(RESULTS, json.dumps(stored) + "\n")
+    p_values, found = flatness(np.array(list(by_seed.values())))
+    print(f"{len(by_seed)} worlds; {time.perf_counter() - start:.0f} s for {worlds}")
+    for name, p_value, histogram in zip(NAMES, p_values, found, strict=True):
+        print(f"{name:15} p = {p_value:.3f}  {' '.join(map(str, histogram))}")
+
+
+# -- what pairs at one rank buy --------------------------------------------------------------------
+
+
+def scored_world(seed: int, kind: str, pairs: int = 60_000, moving: float = 0.02, size: int = 20):
+    """Counts and true log p: docs with a score of five groups, of which most stay where they are.
+
+    told: given its score, a doc's rank has nothing to do with its relevance, so that the score
+    tells all; hidden: the ranker knows as much again, which the score does not tell.
+    """
+    rng = np.random.default_rng(seed)
+    log_p = -0.7 * np.log(np.arange(1, size + 1)) * (1 + 0.15 * np.cos(np.arange(size)))
+    log_p -= log_p[0]
+    known = rng.integers(1, 6, pairs)
+    mean = 0.03 * 2.0 ** (known - 1)
+    z = rng.beta(1.5, 1.5 * (1 - mean) / mean)
+    place = np.log(z / mean) * (kind == "hidden") + 0.7 * (known - 3) + rng.normal(0, 1.5, pairs)
+    order = np.argsort(np.argsort(-place)) / pairs
+    usual = np.minimum(np.exp(order * np.log(size + 1)).astype(int), size)
+    shown = rng.integers(2, 5, pairs)
+    rank = np.repeat(usual[:, None], 4, axis=1)
+    moves = rng.random(pairs) < moving
+    shift = np.rint(usual[:, None] * np.exp(rng.normal(0, 0.5, rank.shape))).astype(int)
+    rank = np.where(moves[:, None], np.clip(shift, 1, size), rank)
+    rank *= np.arange(4) < shown[:, None]
+    click = rng.random(rank.shape) < np.where(rank > 0, np.exp(log_p)[rank - 1], 0) * z[:, None]
+    bucket = rng.integers(0, 64, pairs)
+    return count_pairs(rank, click, bucket, buckets=64, max_rank=size, known=known), log_p
+
+
+ESTIMATORS = {
+    "likelihood": {},
+    "bayes, rank": {"method": "bayes", "relevance": "rank"},
+    "bayes, column": {"method": "bayes", "relevance": "column"},
+    "bayes, same": {"method": "bayes", "relevance": "same"},
+}
+
+
+def tried(counts, log_p, **options) -> tuple[float, float, float, float]:
+    """Mean and root mean square error of log p, mean standard error, share of 95% intervals that
+    hold the truth."""
+    found = estimate(counts, reference=1, **options)
+    low, high = (np.log(bound)[1:] for bound in found.interval())
+    off = (found.log_p - log_p[found.ranks - 1])[1:]
+    held = (low <= log_p[found.ranks[1:] - 1]) & (log_p[found.ranks[1:] - 1] <= high)
+    return off.mean(), np.sqrt((off**2).mean()), found.std_error[1:].mean(), held.mean()
+
+
+def singles(worlds: int) -> None:
+    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    table = {}
+    for kind in ("told", "hidden"):
+        made = [scored_world(seed, kind) for seed in range(worlds)]
+        moved = np.mean([c.n_pairs for c, _ in made])
+        alone = np.mean([c.singles.pairs.sum() for c, _ in made])
+        print(f"{kind}: {moved:.0f} pairs moved and were clicked, {alone:.0f} at one rank")
+        for name, options in ESTIMATORS.items():
+            found = np.array([tried(*world, **options) for world in made])
+            bias, rmse, claimed, held = found.mean(axis=0)
+            table[f"{kind}: {name}"] = [bias, rmse, claimed, held]
+            print(
+                f"  {name:25} bias {bias:+.3f}  error {rmse:.3f}  claimed {claimed:.3f}"
+                f"  covered {held:.0%}",
+                flush=True,
+            )
+    stored["singles"] = {"worlds": worlds, "table": table}
+    write_text(RESULTS, json.dumps(stored) + "\n")
+
+
+# -- speed -----------------------------------------------------------------------------------------
+
+
+def speed(pairs: int) -> None:
+    counts, _ = scored_world(1, "told", pairs, moving=0.5, size=50)
+    for relevance in ("rank", "column"):
+        start, used = time.perf_counter(), time.process_time()
+        found = estimate(counts, reference=1, method="bayes", relevance=relevance)
+        spent = time.perf_counter() - start, time.process_time() - used
+        about = found.provenance
+        cells = evidence_of(counts, relevance).posterior().cells
+        print(
+            f"{relevance}: {counts.n_pairs:,} pairs moved and were clicked, "
+            f"{about['pairs_at_one_rank']:,} at one rank, {cells:,} cells, {found.parameters} "
+            f"parameters: {about['draws']:,} draws in {spent[0]:.0f} s ({spent[1]:.0f} s CPU), "
+            f"R-hat {about['r_hat']:.4f}, ESS {about['ess_bulk']:.0f}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["calibration", "singles", "speed"])
+    parser.add_argument("--worlds", type=int)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--pairs", type=int, default=1_000_000)
+    asked = parser.parse_args()
+    if asked.what == "calibration":
+        calibration(asked.worlds or 200, asked.first)
+    elif asked.what == "singles":
+        singles(asked.worlds or 10)
+    else:
+        speed(asked.pairs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""estimate(..., method="bayes"): the truth comes back, draws and files agree, refusals help."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from support.recovery_check import Case, check_recovery
+
+from rankdrift import Propensities, estimate
+from rankdrift.core.errors import BadOption, NotConverged, NotIdentified, Remark
+from rankdrift.estimation.bayes import estimating
+from rankdrift.simulate import pairs
+from rankdrift.simulate.counting import count_pairs
+
+pytestmark = pytest.mark.xdist_group("bayes test_estimating")
+
+RANKS = 12
+# Draws that are enough for means and deviations; more only take time.
+FEW = {"method": "bayes", "reference": 1, "draws": 800}
+
+
+def power():
+    return np.arange(1, RANKS + 1) ** -0.5
+
+
+@cache
+def world(seed):
+    return pairs(2_000, ranks=RANKS, seed=seed, relevance=0.15, propensities=power())
+
+
+@cache
+def found(seed):
+    return estimate(world(seed).counts, **FEW)
+
+
+@pytest.fixture(autouse=True)
+def soon_warm(monkeypatch):
+    """Small worlds need less, and the draws are checked for convergence all the same."""
+    monkeypatch.setattr(estimating, "WARM_UP", 120)
+
+
+@cache
+def scored(seed=3, size=6, many=6_000):
+    """Pairs whose relevance a column tells, one in ten of which moved; and true log p."""
+    rng = np.random.default_rng(seed)
+    log_p = -0.6 * np.log(np.arange(1, size + 1))
+    known = rng.integers(1, 4, many)
+    mean = 0.06 * 2.0**known
+    z = rng.beta(2, 2 * (1 - mean) / mean)
+    usual = np.clip(rng.integers(1, size + 1, many) - (known - 2), 1, size)
+    rank = np.repeat(usual[:, None], 3, axis=1)
+    moves = rng.random(many) < 0.1
+    rank[moves, 1] = rng.integers(1, size + 1, moves.sum())
+    click = rng.random(rank.shape) < np.exp(log_p)[rank - 1] * z[:, None]
+    counts = count_pairs(
+        rank, click, rng.integers(0, 64, many), buckets=64, max_rank=size, known=known
+    )
+    return counts, log_p
+
+
+@pytest.mark.slow
+def test_the_truth_comes_back():
+    check_recovery([Case(found(seed), np.log(power())) for seed in range(8)])
+
+
+@pytest.mark.slow
+def test_pairs_at_one_rank_help_where_the_column_tells_their_relevance():
+    counts, log_p = scored()
+    plain = estimate(counts, curve="loglog", reference=1)
+    column, rank = (estimate(counts, **FEW, relevance=r) for r in ("column", "rank"))
+    low, high = np.log(column.interval(0.999))
+    assert ((low[1:] < log_p[1:]) & (log_p[1:] < high[1:])).all()
+    # 5,400 pairs with three appearances beside some 200 that moved and were clicked.
+    assert column.std_error[1:].mean() < 0.6 * plain.std_error[1:].mean()
+    # A free mean for each rank: they say nothing, and the error is that of pairs that moved.
+    assert rank.std_error[1:].mean() > 0.75 * plain.std_error[1:].mean()
+
+
+def test_draws_tell_values_errors_and_credible_intervals():
+    p = found(1)
+    assert p.draws.shape == (800, RANKS)
+    np.testing.assert_allclose(p.draws.mean(axis=0), p.log_p, atol=1e-12)
+    np.testing.assert_allclose(p.draws.std(axis=0), p.std_error, atol=1e-12)
+    low, high = p.interval(0.9)
+    np.testing.assert_allclose(np.log([low, high]), np.quantile(p.draws, [0.05, 0.95], axis=0))
+    inside = (np.log(p.interval(0.9, simultaneous=True)[0]) <= p.draws) & (
+        p.draws <= np.log(p.interval(0.9, simultaneous=True)[1])
+    )
+    assert inside.all(axis=1).mean() >= 0.9
+    ratio = p.ratio(9, 4, 0.9)
+    apart = np.exp(np.quantile(p.draws[:, 8] - p.draws[:, 3], [0.05, 0.95]))
+    np.testing.assert_allclose([ratio.low, ratio.high], apart)
+    other = p.relative_to(4)
+    np.testing.assert_allclose(other.ratio(9, 4, 0.9).low, ratio.low)
+    assert p.summary()["intervals"] == "credible"
+    assert p.provenance["r_hat"] < 1.01
+    assert p.provenance["ess_bulk"] > 400 < p.provenance["ess_tail"]
+
+
+@pytest.mark.parametrize("ending", ["json", "parquet"])
+def test_files_keep_the_draws(tmp_path, ending):
+    p = found(1)
+    p.save(tmp_path / f"p.{ending}")
+    back = Propensities.load(tmp_path / f"p.{ending}")
+    np.testing.assert_allclose(back.draws, p.draws, atol=1e-9)
+    np.testing.assert_allclose(back.interval(), p.interval())
+
+
+def test_a_table_has_the_credible_intervals(tmp_path):
+    p = found(1)
+    p.save(tmp_path / "p.csv")
+    rows = np.genfromtxt(tmp_path / "p.csv", delimiter=",", names=True, dtype=None, encoding=None)
+    np.testing.assert_allclose(
+        [rows["low"][1:], rows["high"][1:]], np.array(p.interval())[:, 1:], rtol=1e-5
+    )
+    np.testing.assert_allclose(rows["std_error"][1:], p.std_error[1:], rtol=1e-5)
+
+
+def test_other_curves_have_no_draws():
+    plain = estimate(world(1).counts, curve="loglog", reference=1)
+    assert plain.summary()["intervals"] == "confidence"
+    with pytest.raises(NotIdentified, match="no draws"):
+        _ = plain.draws
+
+
+def test_the_same_seed_gives_the_same_draws():
+    assert estimate(world(1).counts, **FEW).equals(found(1))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "bayse"}, "Did you mean 'bayes'"),
+        ({"method": "bayes", "curve": "direct"}, "--curve does not go with"),
+        ({"method": "bayes", "by": "device"}, "--by does not go with"),
+        ({"method": "bayes", "errors": "model"}, "--errors does not go with"),
+        ({"method": "bayes", "relevance": "score"}, "Use 'rank', 'column', 'same'"),
+        ({"method": "bayes", "relevance": "column"}, "--prior NAME"),
+        ({"method": "bayes", "draws": 100}, "800 to 100,000"),
+        ({"draws": 900}, "option of --method bayes"),
+        ({"relevance": "same"}, "option of --method bayes"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_in_words(options, words):
+    with pytest.raises(BadOption, match=words):
+        estimate(world(1).counts, **options)
+
+
+def test_pairs_chosen_by_their_clicks_are_refused():
+    with pytest.raises(BadOption, match="exactly one click"):
+        estimate(world(1).counts.restrict(strict=True), method="bayes")
+
+
+def test_a_reference_that_was_never_shown_is_told():
+    with pytest.raises(NotIdentified, match=r"reference rank 40 .*1–12"):
+        estimate(world(1).counts, method="bayes", reference=40)
+
+
+def test_pairs_shown_too_often_are_left_out_with_a_remark():
+    rank = np.array([[1, 2, 0, 0], [3, 1, 0, 0], [1, 2, 3, 1]] * 20)
+    click = np.arange(4) == np.zeros((60, 1))
+    counts = count_pairs(rank, click, np.zeros(60, int), buckets=1, max_rank=3, max_shown=3)
+    with pytest.warns(Remark, match=r"20 pairs shown more than 3 times are left out"):
+        evidence = estimating.evidence_of(counts, "rank")
+    assert evidence.clicks.sum() == 40
+
+
+def test_what_has_not_converged_is_an_error_that_carries_what_there_was(monkeypatch):
+    monkeypatch.setattr(estimating, "WARM_UP", 6)
+    monkeypatch.setattr(estimating, "LONGEST", 1)
+    monkeypatch.setattr(estimating.Sampler, "warm_up", lambda self, draws: None)
+    monkeypatch.setattr(estimating.Sampler, "_move", stuck)
+    with pytest.raises(NotConverged, match=r"After 800 draws .* R-hat") as raised:
+        estimate(world(1).counts, **FEW)
+    assert raised.value.partial.draws.shape == (800, RANKS)
+
+
+def stuck(self):
+    """A sampler that creeps."""
+    self._x = self._x + 1e-3 * self._rng.standard_normal(self._x.shape) @ self._root.T
+    return np.ones(len(self._x))
