@@ -34,6 +34,7 @@ from rankdrift.methods.comparing import MethodComparison
 from rankdrift.methods.distance import Distance
 from rankdrift.pipeline import PipelineResult
 from rankdrift.propensities import Interval
+from rankdrift.propensities.drift import Drift, SegmentDrift
 from rankdrift.propensities.propensities import Difference
 from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.ranker import Ranker
@@ -80,6 +81,7 @@ def values(tmp_path_factory):
         made().curve,
         replace(made().curve, method=EVIL * 100),
         made().curve.difference,
+        Drift((SegmentDrift((EVIL,), ("2024-01-01",) * 500, why=EVIL),), 0.1, 0.05, (EVIL,)),
         made().curve.ratio(10, 1),
         found,
         replace(found, checks=(Check(EVIL, "serious", EVIL, EVIL),)),

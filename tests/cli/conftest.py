@@ -74,7 +74,7 @@ def shell(tmp_path):
 def log(tmp_path_factory) -> Path:
     """A folder with two days of searches, enough for a verdict."""
     folder = tmp_path_factory.mktemp("log")
-    searches(folder, rows=60_000, days=2, queries=20, depth=60, click_rate=0.3)
+    searches(folder, rows=60_000, days=2, queries=20, depth=60, click_rate=0.6)
     return folder
 
 

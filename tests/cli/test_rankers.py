@@ -185,7 +185,9 @@ def test_what_will_not_do_is_explained(
     monkeypatch.chdir(tmp_path)
     names = {"LOG": folder / "train.parquet", "SHORT": folder / "short.csv", "MODEL": models[0]}
     done = rankdrift(*(names.get(word, word) for word in words))
-    assert done.code == 2 and told in done.err and "Traceback" not in done.err
+    # Rows at ranks that the curve does not reach are a matter of the data.
+    assert done.code == (1 if "SHORT" in words else 2)
+    assert told in done.err and "Traceback" not in done.err
     assert not list(tmp_path.iterdir())
 
 

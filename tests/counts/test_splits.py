@@ -117,7 +117,7 @@ def test_parts_may_lack_a_column_but_not_differ_in_it():
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ((0, 7, 0, 0, 0, 0, 1, 0, 0), "a split outside 0 to 6"),
+        ((0, 8, 0, 0, 0, 0, 1, 0, 0), "a split outside 0 to 7"),
         ((0, R, 33, 0, 0, 0, 1, 0, 0), "a group that its split does not have"),
         ((0, R, -1, 0, 0, 0, 1, 0, 0), "a group that its split does not have"),
         ((0, R, 0, 64, 0, 0, 1, 0, 0), "a bucket outside 0 to 63"),

@@ -27,7 +27,7 @@ VERBS = {
     "experiment": ("experiment", "When the log cannot tell: plan an experiment, run it, read it."),
     "drift": ("drift", "Test every day whether propensities have changed."),
     "report": ("report", "Tell all that was found on one page."),
-    "run": ("nightly", "Every night: bring all of it up to date with a log that grows."),
+    "run": ("nightly", "Bring everything up to date with a log that grows, every night."),
     "export-training": ("train", "Write the training data for other tools."),
     "sql": ("warehouse", "Print the harvest as SQL, to run in a warehouse."),
     "import-counts": ("warehouse", "Take in the result of that SQL."),

@@ -259,8 +259,7 @@ def _asides(log: Log, counts: Counts, empty: list[str]) -> Iterator[str]:
     if log.engine.dialect.distributed and rows < SPARK_PAYS:
         yield (
             f"{many(rows, 'row')} {verb(rows, 'is', 'are')} few for Spark: DuckDB, the default "
-            "engine, reads so many on "
-            "one machine in seconds or minutes."
+            "engine, reads so many on one machine in seconds or minutes."
         )
 
 
@@ -293,11 +292,8 @@ def _sizes(log: Log, counts: Counts) -> dict[str, int | str | None]:
         )
     )[0]
     names = ("searches", "queries", "docs", "days", "first_day", "last_day")
-    sizes: dict[str, int | str | None] = {
-        "rows": counts.funnel.rows,
-        "clicks": counts.funnel.clicks,
-    }
-    return sizes | dict(zip(names, found, strict=True))
+    sizes = {"rows": counts.funnel.rows, "clicks": counts.funnel.clicks}
+    return {**sizes, **dict(zip(names, found, strict=True))}
 
 
 def _support(counts: Counts) -> tuple[Support, ...]:

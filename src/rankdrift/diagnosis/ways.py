@@ -284,15 +284,23 @@ def _filled(way: Way, counts: Counts, share: int) -> Way:
     value = float(curve.values[place])
     # Of all queries instead of one in so many the interval is narrower by the root of it.
     low, high = (value * (side / value) ** (1 / math.sqrt(share)) for side in (low, high))
-    nothing = bool(says_nothing(curve)) and high > WIDEST * low
+    # What `estimate` gives may be relative to another rank, if rank 1 is thin.
+    nothing = high > WIDEST * low and _says_nothing(counts)
     return replace(found, rank=rank, propensity=value, low=low, high=high, says_nothing=nothing)
+
+
+def _says_nothing(counts: Counts) -> bool:
+    """Whether the curve is of no use, beside whatever rank."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Remark)  # as `estimate` itself will tell
+        return bool(says_nothing(estimate(counts)))
 
 
 def _refused(counts: Counts) -> str:
     """Why there is no curve, beside whatever rank; empty if there is one."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Remark)  # as `estimate` itself will tell
+            warnings.simplefilter("ignore", Remark)
             estimate(counts)
     except RankdriftError as error:
         return str(error)
