@@ -23,10 +23,10 @@ def test_recommendations_in_three_slots(rankdrift, data, tmp_path):
     """Too few clicks for much, and the tool says so."""
     logs = data / "open-bandit" / "*.parquet"
     done = rankdrift("inspect", logs)
-    assert done.code == 0
+    assert done.code == 1
     assert "no day column: the whole log counts as one day" in " ".join(done.out.split())
     assert "60,000" in done.out and "Ranks 1–3 can be compared" in done.out
-    assert "\n  weak\n" in done.out
+    assert "\n  unfit\n" in done.out and "Too wide to be of use" in done.out
     done = rankdrift("harvest", logs, "-o", tmp_path / "counts.parquet")
     assert done.code == 0
     assert "Guessed the columns: query = query, doc = doc, rank = rank, click = click" in done.err

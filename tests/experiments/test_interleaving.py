@@ -202,7 +202,7 @@ def test_events_of_ubi_tell_who_wins(tmp_path):
                 lines.append(json.dumps({"action_name": "click", **event}))
     path = tmp_path / "events.ndjson"
     path.write_text("\n".join(lines))
-    (found,) = wins(read_log(path, ranker="ranker"))
+    (found,) = wins(read_log(path, ranker="search_config"))
     by_hand = count_wins(np.array(credits))
     assert (found.first, found.second) == ("A", "B") and found.delta < 0
     for name in ("won", "lost", "tied"):

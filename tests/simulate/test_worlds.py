@@ -89,10 +89,11 @@ def test_the_truth_comes_back_where_assumptions_hold(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HARMFUL)
 def test_the_curve_is_off_in_the_stated_direction(name):
-    made = world(name, pairs=40_000, strength=STRONG, columns=())
-    off, error = tilt(made)
+    found = [world(name, pairs=40_000, strength=STRONG, columns=(), seed=s) for s in (1, 2)]
+    off, error = np.transpose([tilt(made) for made in found])
+    made = found[0]
     assert not made.valid and made.harmful
-    assert off * np.sign(made.bias) > SHOWS * error
+    assert off.sum() * np.sign(made.bias) > SHOWS * np.sqrt((error**2).sum())
 
 
 @pytest.mark.parametrize("name", HARMLESS)

@@ -20,6 +20,7 @@ from rankdrift.core.errors import BadOption, did_you_mean
 FILE = "rankdrift.toml"
 PREFIX = "RANKDRIFT_"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
+OF_TESTS = "RANKDRIFT_DATA"  # the folder of real logs that tests read
 """Names the file, where --config does not."""
 # Options that no file and no variable may hold: those about itself and the help, and where to
 # write, lest a folder from somewhere else choose which of your files is replaced.
@@ -275,7 +276,7 @@ def strange_variables(ctx: click.Context) -> list[str]:
     from rankdrift.log.options import IN_FILES, TABLES
 
     mine = {v for n, o in settable(ctx.command).items() for v in variables_of(ctx, n, o)}
-    known = {CONFIG_VARIABLE, *map(variable, IN_FILES), *mine}
+    known = {CONFIG_VARIABLE, OF_TESTS, *map(variable, IN_FILES), *mine}
     of_others = tuple(f"{variable(verb)}_" for verb in TABLES if verb != ctx.info_name)
     words = []
     for name in sorted(os.environ):

@@ -104,7 +104,7 @@ class _Ubi(Format):
             user="coalesce(d_client, rd_client)",
             session="d_session",
             application="d_application",
-            ranker="d_ranker",
+            search_config="d_ranker",
         )
         alone = (
             "(SELECT * FROM rd_searches"
@@ -158,7 +158,7 @@ UBI = _Ubi(
         "user": "client_id",
         "session": "session_id",
         "application": "application",
-        "ranker": "event_attributes.object.search_config or ranker, or event_attributes' own",
+        "search_config": "event_attributes.object.search_config or ranker, or event_attributes' own",
     },
     shown_events=_SHOWN,
     click_events=_CLICKS,
