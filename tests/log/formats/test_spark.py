@@ -5,7 +5,7 @@ import os
 import pytest
 from support.log_formats import WRITERS, plain_log
 
-from rankdrift import read_log
+from rankdrift import harvest, read_log
 
 spark_session = pytest.importorskip("support.spark_session", reason="needs the extra `spark`")
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.slow]
@@ -21,14 +21,15 @@ def plain():
 
 
 def rows(log):
-    """All rows, searches by their first doc: how an instant is written differs between engines."""
+    """All rows, searches and visits by their first doc: hashes, and how an instant is written,
+    differ between engines."""
     d, source = log.engine.dialect, log.engine.source
-    names = [name for name in log.format.columns if name not in ("search", "timestamp")]
+    told = [name for name in ("search", "visit") if name in log.format.columns]
+    names = [name for name in log.format.columns if name not in (*told, "timestamp")]
     columns = [d.text.format(d.quote(name)) for name in names]
     if "timestamp" in log.format.columns:
         columns.append(d.seconds.format("timestamp"))
-    if "search" in log.format.columns:
-        columns.append("min(doc) OVER (PARTITION BY search)")
+    columns += [f"min(doc) OVER (PARTITION BY {name})" for name in told]
     return sorted(log.engine.query(f"SELECT {', '.join(columns)} FROM {source}"), key=str)
 
 
@@ -42,6 +43,11 @@ def test_rows_are_those_of_duckdb(plain, tmp_path):
         assert log.format.name == name
         found, wanted = rows(log), rows(read_log(paths))
         assert len(found) >= 9 * 12 and [*map(_plain, found)] == [*map(_plain, wanted)], writer
+        if name == "ga4":  # whose clicks are joined by visit and time
+            counts, expected = harvest(log), harvest(read_log(paths))
+            assert expected.n_pairs and counts.tables.keys() == expected.tables.keys()
+            assert all(counts.tables[t].equals(rows) for t, rows in expected.tables.items())
+            assert counts.funnel.dropped == expected.funnel.dropped
 
 
 def _plain(row):
