@@ -321,7 +321,7 @@ def flags(options: Mapping[str, Any]) -> str:
 
 def _best(tried: list[Way]) -> Way | None:
     """The first that gives enough, unless what was asked for does; else the one that gives most,
-    if that is much more."""
+    if that is much more and an interval that is of use."""
     asked, *others = tried
     if asked.enough:
         return None
@@ -329,4 +329,4 @@ def _best(tried: list[Way]) -> Way | None:
     enough = [way for way in better if way.enough]
     if enough:
         return enough[0]
-    return min(better, key=lambda way: way.width, default=None)
+    return min((w for w in better if not w.wide), key=lambda way: way.width, default=None)
