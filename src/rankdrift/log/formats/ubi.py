@@ -158,7 +158,7 @@ UBI = _Ubi(
         "user": "client_id",
         "session": "session_id",
         "application": "application",
-        "search_config": "event_attributes.object.search_config or ranker; those of event_attributes",
+        "search_config": "event_attributes.object.search_config or ranker; event_attributes' own",
     },
     shown_events=_SHOWN,
     click_events=_CLICKS,
