@@ -1,6 +1,6 @@
 """The curve with trust, in worlds that need it and in worlds that do not: docs/accuracy.md.
 
-python -m benchmarks.accuracy.trust [--seeds 24] [--pairs 35000] [--world NAME ...]
+python -m benchmarks.accuracy.trust [--seeds 24] [--first 101] [--pairs 35000] [--world NAME ...]
 
 Prints, of each world, over seeds: the mean error of log p over ranks 2 to the last, relative to
 rank 1, plain and with trust, and its standard deviation; at how many of the ranks the 95% interval
@@ -55,12 +55,13 @@ def main() -> None:
         prog="python -m benchmarks.accuracy.trust", description=__doc__
     )
     parser.add_argument("--seeds", type=int, default=24)
+    parser.add_argument("--first", type=int, default=FIRST, help="the first seed")
     parser.add_argument("--pairs", type=int, default=35_000)
     parser.add_argument("--world", choices=WORLDS.names, action="append")
     asked = parser.parse_args()
     print(HEADER, flush=True)
     for name in asked.world or ("trust", "valid"):
-        seeds = range(FIRST, FIRST + asked.seeds)
+        seeds = range(asked.first, asked.first + asked.seeds)
         trials = [trial(name, seed, asked.pairs) for seed in seeds]
         of = {key: np.array([each[key] for each in trials]) for key in trials[0]}
         error = of["found"].std(ddof=1)
