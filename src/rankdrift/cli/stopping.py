@@ -18,8 +18,9 @@ from types import FrameType
 from typing import Any, NoReturn
 
 # Seconds in which a second Ctrl-C is taken for the same; after that it ends the run at once.
-AGAIN = 1.0
+AGAIN, SOON = 1.0, 0.02  # seconds
 STOPPED = 130
+_TRIES_FOLDERS = "_get_default_tempdir"  # of tempfile
 
 
 class _Stop:
@@ -79,6 +80,9 @@ def _stop(number: int, frame: FrameType | None) -> None:
         if not _Stop.at_once:
             if hasattr(signal, "setitimer"):
                 signal.signal(signal.SIGALRM, _insist)
+                if _must_wait(frame):
+                    signal.setitimer(signal.ITIMER_REAL, SOON, SOON)
+                    return
                 signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
             raise KeyboardInterrupt
         with suppress(OSError):
@@ -86,6 +90,18 @@ def _stop(number: int, frame: FrameType | None) -> None:
         os._exit(STOPPED)
     if now - _Stop.asked > AGAIN:
         os._exit(STOPPED)
+
+
+def _must_wait(frame: FrameType | None) -> bool:
+    """Whether something is being imported: an error raised then may be printed and forgotten, leave
+    a module half made, or end a library of C's, and with it the process. Or Python tries a folder
+    for temporary files by writing one, which would stay."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith("<frozen importlib") or code.co_name == _TRIES_FOLDERS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _insist(number: int, frame: FrameType | None) -> None:
@@ -96,7 +112,8 @@ def _insist(number: int, frame: FrameType | None) -> None:
         if isinstance(error, KeyboardInterrupt):
             return
         error = error.__cause__ or error.__context__
-    if not _Stop.settled:
+    if not _Stop.settled and not _must_wait(frame):
+        signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
         raise KeyboardInterrupt
 
 

@@ -94,7 +94,7 @@ class _Ubi(Format):
             "WHERE d_action IS NOT NULL OR d_unknown",
             event=f"CASE WHEN {viewed} AND coalesce(rd_impressions, 0) = 0"
             f" THEN {d.literal(self.shown_events[0])} ELSE coalesce(d_action, 'unknown') END",
-            query="coalesce(rd_words, d_words)",
+            query=d.trim.format("coalesce(rd_words, d_words)"),
             search="d_search",
             doc="d_doc",
             ordinal="d_ordinal",
@@ -116,7 +116,7 @@ class _Ubi(Format):
             unfolded(alone, "rd_hits", d),
             file="rd_from",
             event=d.literal(self.shown_events[0]),
-            query="rd_words",
+            query=d.trim.format("rd_words"),
             search="rd_query_id",
             doc="rd_doc",
             place="rd_place",
