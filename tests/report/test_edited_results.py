@@ -103,3 +103,14 @@ def test_the_field_is_named(kind, change, words, tmp_path):
     path.write_text(json.dumps(found))
     with pytest.raises(RankdriftError, match=words):
         make_report([path])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_interval_that_is_there_at_some_ranks_only(tmp_path):
+    found = document("methods", tmp_path)
+    name = next(name for name in found["table"] if f"{name}_low" in found["table"])
+    found["table"][f"{name}_low"][2] = None
+    path = tmp_path / "methods.json"
+    path.write_text(json.dumps(found))
+    with pytest.raises(RankdriftError, match="intervals at some of its ranks only"):
+        make_report([path])

@@ -255,6 +255,9 @@ def _methods(plain: Plain) -> Plain:
         for column in (name, f"{name}_low", f"{name}_high"):
             for value in entry(table, column, "table."):
                 maybe(number, value, f"table.{column}", 0.0)
+        bounds = zip(table[name], table[f"{name}_low"], table[f"{name}_high"], strict=True)
+        if len({(low is None, high is None) for p, low, high in bounds if p is not None}) > 1:
+            raise ValueError(f"table.{name} has intervals at some of its ranks only")
     for name, summary in entries(plain.get("summaries", {}), "summaries").items():
         reference = entries(summary, f"summaries.{name}").get("reference", 1)
         whole(reference, f"summaries.{name}.reference", 1)
