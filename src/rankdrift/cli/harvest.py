@@ -199,7 +199,7 @@ def _end(screen: Screen, log: "Log", counts: "Counts", verb: str, output: str) -
     if counts.n_pairs:
         screen.next("rankdrift", verb, output)
         return Exit.GOOD
-    from rankdrift.diagnosis.inspection import how_to_get_pairs, why_no_pairs
+    from rankdrift.diagnosis.advice import how_to_get_pairs, why_no_pairs
 
     screen.say(f"There are no usable pairs. {why_no_pairs(counts)}")
     screen.say(*(f"> {advice}" for advice in how_to_get_pairs(log, counts)))

@@ -341,11 +341,13 @@ def _path(context: click.Context) -> list[str]:
 
 
 def shorter(logs: Sequence[str]) -> list[str]:
-    """Files that the shell listed, as the pattern that it listed them for."""
+    """Files that the shell listed, as the pattern that it listed them for; not as one that what is
+    written here next would match too."""
     folders = {os.path.dirname(log) for log in logs}
     endings = {os.path.splitext(log)[1] for log in logs}
     if len(logs) > 2 and len(folders) == len(endings) == 1:
-        pattern = os.path.join(folders.pop(), f"*{endings.pop()}")
-        if set(glob.glob(pattern)) == set(logs):
+        start = os.path.commonprefix([os.path.basename(log) for log in logs]).rstrip(digits)
+        pattern = os.path.join(*folders, f"{start}*{endings.pop()}")
+        if (start or folders != {""}) and set(glob.glob(pattern)) == set(logs):
             return [pattern]
     return list(logs)

@@ -58,11 +58,13 @@ def report(
 
 def _next(results: tuple[str, ...], given: dict[ResultKind, str]) -> list[str]:
     """Use the propensities; estimate them where they are missing."""
+    curve = "propensities.json"
     if ResultKind.PROPENSITIES in given:
         curve = _typed(results, given[ResultKind.PROPENSITIES])
+    if ResultKind.PROPENSITIES in given or os.path.exists(curve):
         return ["rankdrift", "train", "LOG", "--propensities", curve, "-o", "ranker.txt"]
     counts = _typed(results, given[ResultKind.COUNTS]) if ResultKind.COUNTS in given else "COUNTS"
-    return ["rankdrift", "estimate", counts, "-o", "propensities.json"]
+    return ["rankdrift", "estimate", counts, "-o", curve]
 
 
 def _typed(results: tuple[str, ...], name: str) -> str:
