@@ -386,7 +386,7 @@ class DuckdbEngine:
         self._con.execute(f"SET preserve_insertion_order = {ordered}")
         try:
             self.execute(
-                f"COPY ({rows}) TO {DUCKDB.literal(path)} (FORMAT parquet)",
+                f"COPY ({rows}) TO {DUCKDB.literal(path)} (FORMAT parquet, COMPRESSION lz4_raw)",
                 f"parsing {getattr(self.input, 'format', '')}",
                 progress,
             )
