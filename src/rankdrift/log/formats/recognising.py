@@ -60,7 +60,7 @@ def _seen(documents: list[Any]) -> Sight:
     nested = {path.partition(".")[0] for path in paths if "." in path}
     texts = {name for doc in outermost for name, value in doc.items() if isinstance(value, str)}
     sources = [doc["_source"] for doc in outermost if isinstance(doc.get("_source"), dict)]
-    dotted = {(name,) for doc in outermost for name in doc if "." in name}
+    dotted: set[tuple[str, ...]] = {(name,) for doc in outermost for name in doc if "." in name}
     dotted |= {("_source", name) for doc in sources for name in doc if "." in name}
     lists = {path: [_list_at(doc, path) for doc in documents] for path in WITHIN}
     within = tuple(path for path, found in lists.items() if any(found))
