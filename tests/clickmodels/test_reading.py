@@ -224,12 +224,13 @@ def test_lists_are_laid_out_whole(sizes, random):
     for i in range(len(made)):
         np.testing.assert_array_equal(rows[of == i], np.arange(made.lengths[i]) + first[i])
     mark = np.array([random.random() < 0.3 for _ in rows])
-    last, after = after_last(made, mark)
+    last, after, many = after_last(made, mark)
     for i in range(len(made)):
         own = np.flatnonzero(of == i)
         marked = own[mark[own]]
         assert last[i] == (marked[-1] if len(marked) else -1)
         np.testing.assert_array_equal(after[own], own > last[i])
+        assert many[i] == after[own].sum()
 
 
 def test_whole_numbers_are_numbered_as_texts_are(tmp_path):
@@ -259,8 +260,9 @@ def test_whole_numbers_are_numbered_as_texts_are(tmp_path):
 
 
 @pytest.mark.parametrize("far", [1, 2**40])
-def test_numbers_of_pairs(far):
-    """With keys that fit 64 bits beside their row, and with those that do not."""
+def test_numbers_of_pairs(far, monkeypatch):
+    """With keys that fit 64 bits beside their row, block by block, and with those that do not."""
+    monkeypatch.setattr("rankdrift.clickmodels.numbering._BLOCK", 7)
     rng = np.random.default_rng(5)
     query, doc = rng.integers(-5, 5, 3_000) * far, rng.integers(-9, 30, 3_000) * far
     pair, query_of_pair = number_pairs(query, doc)

@@ -1,7 +1,7 @@
 """Log -> Searches to learn from, and searches held out.
 
-The engine numbers the pairs and hands out every row as two whole numbers: which search, and which
-pair at which rank, clicked or not. Queries and docs that are whole numbers themselves are handed
+The engine numbers the pairs and hands out every row as whole numbers: which search, which pair, and
+at which rank, clicked or not. Queries and docs that are whole numbers themselves are handed
 out as they are, and numbered here. Where a log has more searches than are wanted, it draws queries
 and hands out only theirs, so that what comes home stays bounded however large the log is.
 
@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.clickmodels.lists import lay_out
+from rankdrift.clickmodels.lists import BLOCK_ROWS, lay_out
 from rankdrift.clickmodels.numbering import number_pairs
 from rankdrift.clickmodels.searches import Searches
 from rankdrift.core.errors import BadLog, BadOption
@@ -50,8 +50,7 @@ HELD_OUT = 0.2
 """The share of searches that is held out."""
 NUMBERED = "numbered"  # the step that has the pairs, with their numbers
 _PARTS = 4096  # that queries are dealt into, some of which are drawn
-# A row in one number: the pair, 32 bits; clicked or not, 1; the rank.
-_CLICK, _RANK = 1 << 32, 1 << 33
+_MARK = "CAST(CASE WHEN r.click > 0 THEN 1 ELSE 0 END + 2 * r.rank AS INTEGER) AS v"
 _DEEPEST = 65_535
 _SMALL, _HUGE = 2**31, 2**62
 _SHORT = 32  # lists so long are looked through row by row for docs that are there twice
@@ -135,19 +134,15 @@ def read_searches(
     if not len(arrays["v"]):
         raise BadLog("No query was drawn. Read more searches, with --searches.")
     del found
+    q, mark = arrays.pop("q"), arrays.pop("v").view(np.uint32)
     if numbered:
-        v, q = arrays.pop("v").view(np.uint64), arrays.pop("q")
-        pair = v.astype(np.uint32)
+        pair = arrays.pop("pair").view(np.uint32)
         query_of_pair = np.zeros(int(pair.max()) + 1, np.uint32)
         query_of_pair[pair] = q
     else:
-        q = arrays.pop("q")
         pair, query_of_pair = number_pairs(q, arrays.pop("doc"))
-        v = arrays.pop("v").astype(np.uint64)
-        v <<= np.uint64(32)
-        v |= pair
-    made = _arrange(arrays.pop("s"), v, q, arrays.get("d"), query_of_pair)
-    del arrays, q, pair, v
+    made = _arrange(arrays.pop("s"), _Shown(pair, mark), q, arrays.get("d"), query_of_pair)
+    del arrays, q, pair, mark
     held = _held_out(made, held_out, seed)
     train, test = (made.searches(which) for which in (~held, held))
     if not train.click.any() or not test.click.any():
@@ -156,7 +151,7 @@ def read_searches(
             f"{int(test.click.sum()):,} held out are too few to tell models apart. Read more of "
             "the log, or hold out another share (--held-out)."
         )
-    return Read(train, test, _funnel(tally, made), tuple(remarks))
+    return Read(train, test, _funnel(tally, made.lost, train, test), tuple(remarks))
 
 
 def _check(log: Log, split: Split, held_out: float, searches: int | None) -> None:
@@ -237,7 +232,8 @@ def _tally(log: Log, p: Planner) -> _Tally:
 
 
 def _plan(p: Planner, parts: int, days: bool) -> Plan:
-    """s, the search; v, the row in one number; q, the number of its query; d, its day."""
+    """s, the search; v, twice the rank, and one more if it was clicked; q and doc, or the numbers
+    of the query and of the pair; d, the day."""
     d = p.dialect
     ok = "ok AND search IS NOT NULL"
     if parts < _PARTS:
@@ -251,7 +247,7 @@ def _plan(p: Planner, parts: int, days: bool) -> Plan:
     if _whole_numbers(p):
         fields = [
             f"{search} AS s",
-            "CAST(CASE WHEN r.click > 0 THEN 1 ELSE 0 END + 2 * r.rank AS INTEGER) AS v",
+            _MARK,
             f"CAST(r.{p.queries[0]} AS {_fitting(p, p.roles.query[0])}) AS q",
             f"CAST(r.doc AS {_fitting(p, p.roles.doc)}) AS doc",
             *day,
@@ -269,8 +265,8 @@ def _plan(p: Planner, parts: int, days: bool) -> Plan:
     same = [f"r.{key} {equal if key != 'doc' else '='} n.{key}" for key in keys]
     fields = [
         f"{search} AS s",
-        f"n.pair + CASE WHEN r.click > 0 THEN {_CLICK} ELSE 0 END"
-        f" + CAST(r.rank AS BIGINT) * {_RANK} AS v",
+        _MARK,
+        "CAST(n.pair AS INTEGER) AS pair",
         "CAST(n.query AS INTEGER) AS q",
         *day,
     ]
@@ -307,37 +303,47 @@ def _whole_numbers(p: Planner) -> bool:
 # -- lists -----------------------------------------------------------------------------------------
 
 
+class _Shown(NamedTuple):
+    """T results: the pair of each, and twice its rank, one more if it was clicked."""
+
+    pair: NDArray[np.uint32]
+    mark: NDArray[np.uint32]
+
+    def at(self, rows: Indices | Bools) -> _Shown:
+        """Those of some rows."""
+        return _Shown(self.pair[rows], self.mark[rows])
+
+
 @dataclass(frozen=True, eq=False)
 class _Made:
-    """N searches: s, query and day (N,); where each begins in v (T,), and its length (N,), from the
-    top down; rows and clicks left out, by reason."""
+    """N searches: s, query and day (N,); where each begins in what was shown (T,), and its length
+    (N,), from the top down; rows and clicks left out, by reason."""
 
     s: NDArray[np.uint64]
     query: Ints
     day: Ints | None
     first: Indices
     lengths: Ints
-    v: NDArray[np.uint64]
+    shown: _Shown
     query_of_pair: NDArray[np.uint32]
     lost: Mapping[str, Dropped]
 
     def searches(self, which: Bools) -> Searches:
         """Some of them."""
         lists, _, rows = lay_out(self.lengths[which], self.query[which], self.first[which])
-        v = self.v[rows]
-        return Searches(
-            lists,
-            v.astype(np.uint32),
-            (v >> np.uint64(33)).astype(np.uint16),
-            (v & np.uint64(_CLICK)) > 0,
-            self.query_of_pair,
-            int(self.v.max() >> np.uint64(33)),
-        )
+        pair, rank = np.empty(len(rows), np.uint32), np.empty(len(rows), np.uint16)
+        click = np.empty(len(rows), bool)
+        for block in lists.blocks:
+            pair[block.rows], mark = self.shown.at(rows[block.rows])
+            rank[block.rows] = mark >> 1
+            click[block.rows] = mark & 1
+        deepest = int(self.shown.mark.max()) >> 1
+        return Searches(lists, pair, rank, click, self.query_of_pair, deepest)
 
 
 def _arrange(
     s: NDArray[Any],
-    v: NDArray[np.uint64],
+    shown: _Shown,
     q: NDArray[Any],
     d: NDArray[Any] | None,
     query_of_pair: NDArray[np.uint32],
@@ -359,21 +365,21 @@ def _arrange(
     same = (s[start[1:]] == s[start[:-1]]) & (q[start[1:]] == q[start[:-1]])
     begin = np.flatnonzero(np.append(True, ~same))
     of_first = start[begin]
-    query = query_of_pair[v[of_first].astype(np.uint32)].astype(np.int64)
+    query = query_of_pair[shown.pair[of_first]].astype(np.int64)
     lengths = np.add.reduceat(size, begin).astype(np.int64)
     first = of_first
     if same.any():
-        v = v[_rows_of(start, size)]
+        shown = shown.at(_rows_of(start, size))
         first = np.cumsum(lengths) - lengths
-    v, first, lengths, same_rank = _in_order(v, first, lengths)
-    v, first, lengths, twice = _without_twice(v, first, lengths)
+    shown, first, lengths, same_rank = _in_order(shown, first, lengths)
+    shown, first, lengths, twice = _without_twice(shown, first, lengths)
     return _Made(
         s[of_first].astype(np.int64).view(np.uint64),
         query,
         None if d is None else d[of_first].astype(np.int64),
         first,
         lengths,
-        v,
+        shown,
         query_of_pair,
         {"same_rank": same_rank, "doc_twice": twice},
     )
@@ -385,45 +391,49 @@ def _rows_of(start: Indices, size: Indices) -> Indices:
     return np.asarray(np.arange(end[-1]) + np.repeat(start - (end - size), size))
 
 
-_Rows = tuple[NDArray[np.uint64], Indices, Ints, Dropped]
-"""v, where searches begin, their lengths, and what was left out."""
+_Rows = tuple[_Shown, Indices, Ints, Dropped]
+"""What was shown, where searches begin in it, their lengths, and what was left out."""
 
 
-def _in_order(v: NDArray[np.uint64], first: Indices, lengths: Ints) -> _Rows:
+def _in_order(shown: _Shown, first: Indices, lengths: Ints) -> _Rows:
     """Each search by its ranks, each of them once."""
-    rank = (v >> np.uint64(33)).astype(np.int32)
-    rising = np.append(True, rank[1:] > rank[:-1])
-    rising[first] = True
-    if rising.all():
-        return v, first, lengths, Dropped()
-    v = v[_rows_of(first, lengths)]
+    falls = [
+        start + np.flatnonzero(part[1:] | 1 <= part[:-1] | 1)
+        for start in range(0, len(shown.mark), BLOCK_ROWS)
+        for part in [shown.mark[start : start + BLOCK_ROWS + 1]]
+    ]
+    begins = np.zeros(len(shown.mark), bool)
+    begins[first] = True
+    if begins[np.concatenate(falls) + 1].all():
+        return shown, first, lengths, Dropped()
+    shown = shown.at(_rows_of(first, lengths))
     of = np.repeat(np.arange(len(lengths)), lengths)
-    v = v[np.lexsort((v, of))]
+    shown = shown.at(np.lexsort((shown.pair, shown.mark, of)))
     # Of a rank that is there twice the last row stays: a clicked one, as clicks sort last.
-    rank = (v >> np.uint64(33)).astype(np.int32)
-    return _kept(v, of, np.append((rank[1:] != rank[:-1]) | (of[1:] != of[:-1]), True), len(first))
+    rank = shown.mark >> 1
+    keep = np.append((rank[1:] != rank[:-1]) | (of[1:] != of[:-1]), True)
+    return _kept(shown, of, keep, len(first))
 
 
-def _without_twice(v: NDArray[np.uint64], first: Indices, lengths: Ints) -> _Rows:
+def _without_twice(shown: _Shown, first: Indices, lengths: Ints) -> _Rows:
     """Each search without docs that it has at two ranks."""
-    if int(lengths.max(initial=0)) <= _SHORT and not _any_twice(v, first, lengths):
-        return v, first, lengths, Dropped()
-    begins = np.zeros(len(v), bool)
+    if int(lengths.max(initial=0)) <= _SHORT and not _any_twice(shown.pair, first, lengths):
+        return shown, first, lengths, Dropped()
+    begins = np.zeros(len(shown.pair), bool)
     begins[first] = True
     of = np.cumsum(begins, dtype=np.uint64)
-    key = (of << np.uint64(32)) | v.astype(np.uint32)
+    key = (of << np.uint64(32)) | shown.pair
     ordered = np.sort(key)
     same = ordered[1:] == ordered[:-1]
     if not same.any():
-        return v, first, lengths, Dropped()
+        return shown, first, lengths, Dropped()
     rows = _rows_of(first, lengths)
     keep = ~np.isin(key[rows], ordered[1:][same])
-    return _kept(v[rows], np.repeat(np.arange(len(first)), lengths), keep, len(first))
+    return _kept(shown.at(rows), np.repeat(np.arange(len(first)), lengths), keep, len(first))
 
 
-def _any_twice(v: NDArray[np.uint64], first: Indices, lengths: Ints) -> bool:
+def _any_twice(pair: NDArray[np.uint32], first: Indices, lengths: Ints) -> bool:
     """Whether a search has a pair again some rows below."""
-    pair = v.astype(np.uint32)
     starts = np.sort(first)
     for below in range(1, int(lengths.max(initial=0))):
         again = np.flatnonzero(pair[below:] == pair[:-below])
@@ -433,11 +443,11 @@ def _any_twice(v: NDArray[np.uint64], first: Indices, lengths: Ints) -> bool:
     return False
 
 
-def _kept(v: NDArray[np.uint64], of: Indices, keep: Bools, searches: int) -> _Rows:
-    out = v[~keep]
+def _kept(shown: _Shown, of: Indices, keep: Bools, searches: int) -> _Rows:
+    out = shown.mark[~keep]
     lengths = np.bincount(of[keep], minlength=searches).astype(np.int64)
-    lost = Dropped(len(out), int(((out & np.uint64(_CLICK)) > 0).sum()))
-    return v[keep], np.cumsum(lengths) - lengths, lengths, lost
+    lost = Dropped(len(out), int((out & 1).sum()))
+    return shown.at(keep), np.cumsum(lengths) - lengths, lengths, lost
 
 
 def _held_out(made: _Made, share: float, seed: int) -> Bools:
@@ -462,9 +472,11 @@ def _mixed(s: NDArray[np.uint64], seed: int) -> NDArray[np.float64]:
     return np.asarray((x ^ (x >> np.uint64(31))) / 2.0**64)
 
 
-def _funnel(tally: _Tally, made: _Made) -> Funnel:
-    rows = len(made.v)
-    clicks = int(((made.v & np.uint64(_CLICK)) > 0).sum())
+def _funnel(tally: _Tally, lost: Mapping[str, Dropped], train: Searches, test: Searches) -> Funnel:
+    rows = train.rows + test.rows
+    clicks = int(train.click.sum()) + int(test.click.sum())
+    known = np.zeros(train.pairs, bool)
+    known[train.pair] = known[test.pair] = True
     good, _, clicked = tally.totals["good"]
     totals = dict(tally.totals)
     # Rows are used as they are: of clicks, one a row.
@@ -474,7 +486,7 @@ def _funnel(tally: _Tally, made: _Made) -> Funnel:
     lines.pop(USED)
     # Docs twice that a row tells by itself are counted already.
     told = lines.get("doc_twice", Dropped())
-    same_rank, twice = made.lost["same_rank"], made.lost["doc_twice"]
+    same_rank, twice = lost["same_rank"], lost["doc_twice"]
     rest = (same_rank.rows + twice.rows, same_rank.clicks + twice.clicks)
     lines["same_rank"] = same_rank
     lines["doc_twice"] = Dropped(told.rows + twice.rows, told.clicks + twice.clicks)
@@ -483,6 +495,6 @@ def _funnel(tally: _Tally, made: _Made) -> Funnel:
         total.rows,
         total.clicks,
         lines,
-        Used(rows, clicks, int((np.bincount(made.v.astype(np.uint32)) > 0).sum())),
+        Used(rows, clicks, int(known.sum())),
         {"null_click": tally.unknown},
     )
