@@ -232,6 +232,39 @@ def without_clicks(searches: Searches, z: Floats, after_click: Floats, after_non
     return found
 
 
+def looked_below(searches: Searches, z: Floats, after_click: Floats, after_none: float) -> Floats:
+    """(T,): how likely each result that was not clicked was reached, given all clicks of its search
+    and were it not relevant; 1 above a click. See `go_down`.
+    """
+    _, after, _ = after_last(searches.lists, searches.click)
+    found = np.ones(searches.rows)
+    stop = 1.0 - after_none
+    for block in searches.lists.blocks:
+        z_of, go_of, tail, out = (x[block.rows] for x in (z, after_click, after, found))
+        places = list(block.places())
+        # quiet: no click below, if users came here.
+        quiet = np.empty(len(z_of))
+        below = np.ones(block.counts[-1])
+        for count, place in reversed(places):
+            below = np.append(below, np.ones(count - len(below)))
+            quiet[place] = stop + after_none * below
+            below = (1.0 - z_of[place]) * quiet[place]
+        # come: users came here, with no click since the last; happened: that there was none.
+        come = np.ones(block.counts[0])
+        happened = np.ones(block.counts[0])
+        begins = np.ones(block.counts[0], bool)  # of what is below the last click
+        for count, place in places:
+            come, here, pass_by = come[:count], tail[place], 1.0 - z_of[place]
+            passed = come * pass_by * quiet[place]
+            happened = np.where(begins[:count], 1.0 - come + passed, happened[:count])
+            quietly = come * quiet[place]
+            likely = quietly / np.maximum(happened - passed + quietly, 1e-300)
+            out[place] = np.where(here, likely, 1.0)
+            come = np.where(here, come * pass_by * after_none, go_of[place])
+            begins = ~here
+    return found
+
+
 class ChainModel(ClickModel):
     """A model in which users go down the list until they stop: says with which chances."""
 
@@ -250,6 +283,13 @@ class ChainModel(ClickModel):
     def click_probabilities(self, searches: Searches) -> Floats:
         """See `ClickModel`."""
         return without_clicks(searches, *self.chances(searches))
+
+    def looked_at(self, searches: Searches) -> Floats:
+        """See `ClickModel`. What going on after a click tells of its relevance is left out."""
+        z, after_click, after_none = self.chances(searches)
+        forward = go_down(searches, z, after_click, after_none)[0] / z
+        given_all = looked_below(searches, z, after_click, after_none)
+        return np.where(searches.click, forward, given_all)
 
     def draw(self, searches: Searches, chance: Floats) -> Bools:
         """See `ClickModel`."""

@@ -138,7 +138,7 @@ def _climb_with(
         at, back = tuple(map(_further, at, once, twice)), (twice, better)
     raise NotConverged(
         f"The model {what} still gets better after {MOST_ROUNDS:,} rounds. Fit it to more "
-        "searches, or leave it out with --models."
+        "searches, or take other models."
     )
 
 
