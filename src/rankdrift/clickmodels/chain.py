@@ -240,7 +240,8 @@ def looked_below(searches: Searches, z: Floats, after_click: Floats, after_none:
     found = np.ones(searches.rows)
     stop = 1.0 - after_none
     for block in searches.lists.blocks:
-        z_of, go_of, tail, out = (x[block.rows] for x in (z, after_click, after, found))
+        z_of, go_of, out = (x[block.rows] for x in (z, after_click, found))
+        tail = after[block.rows]
         places = list(block.places())
         # quiet: no click below, if users came here.
         quiet = np.empty(len(z_of))

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from rankdrift.clickmodels.model import ClickModel
-from rankdrift.clickmodels.models import MODELS
+from rankdrift.clickmodels.models import MODELS, judging_models
 from rankdrift.clickmodels.reading import MOST_SEARCHES, Part, Parts
 from rankdrift.core.database import connect
 from rankdrift.core.errors import BadLog, BadOption
@@ -47,11 +47,10 @@ def read_modelled(
         Called with the name of each step and the share of it that is done, 0 to 1.
     """
     kind = MODELS.get(model)
-    if kind.looked_at is ClickModel.looked_at:
-        known = [one.name for one in MODELS if one.looked_at is not ClickModel.looked_at]
+    if model not in judging_models():
         raise BadOption(
             f"The model {model} does not tell what users look at from what they want, so it tells "
-            f"no relevance. Take one of {', '.join(known)}."
+            f"no relevance. Take one of {', '.join(judging_models())}."
         )
     parts = Parts(log, searches, progress)
     queries = [f"q{i + 1}" for i in range(len(log.roles.query))]
@@ -65,7 +64,7 @@ def read_modelled(
             sums, lost = _sums(kind, part)
             impossible += lost
             shown = sums["n"] > 0
-            con.register("rd_part", {n: x[shown] for n, x in (part.names | sums).items()})
+            con.register("rd_part", {n: x[shown] for n, x in {**part.names, **sums}.items()})
             listed = ", ".join((*queries, "doc", *_SUMS))
             con.execute(f"INSERT INTO {RESULT_TABLE} SELECT 1, {listed} FROM rd_part")
             con.unregister("rd_part")
@@ -90,7 +89,7 @@ def _sums(kind: type[ClickModel], part: Part) -> tuple[dict[str, Floats], int]:
     pair, look = searches.pair[seen], looked[seen]
 
     def total(weights: Floats) -> Floats:
-        return np.bincount(pair, weights, searches.pairs)
+        return np.bincount(pair, weights, searches.pairs).astype(float)
 
     clicks, shown = total(searches.click[seen].astype(float)), searches.by_pair[1]
     # As whole units, which is how sums come home from an engine.
