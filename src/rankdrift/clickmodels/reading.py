@@ -237,10 +237,15 @@ def _fetched(log: Log, plan: Plan, progress: Progress | None) -> dict[str, NDArr
         found = connection.execute(f"FROM {RESULT_TABLE}").fetchnumpy()
     finally:
         connection.execute(f"DROP TABLE IF EXISTS {RESULT_TABLE}")
-    return {
-        name: np.ma.filled(column, None) if column.dtype.kind == "O" else np.ma.getdata(column)
-        for name, column in found.items()
-    }
+    return {name: _without_mask(column) for name, column in found.items()}
+
+
+def _without_mask(column: Any) -> NDArray[Any]:
+    """None where a text is missing; numbers never are."""
+    plain = np.ma.getdata(column)
+    if column.dtype.kind == "O":
+        plain[np.ma.getmaskarray(column)] = None
+    return np.asarray(plain)
 
 
 def _check(log: Log, split: Split, held_out: float, searches: int | None) -> None:
