@@ -98,7 +98,7 @@ def test_everything_given_is_told(whole):
         *(told for check in checks.checks for told in (check.words, check.advice)),
         "loglog over direct", "It needs features.",
         made().click_models.words, f"{made().click_models.scores['dbn'].log_likelihood:.5f}",
-        f"{100 * made().click_models.scores['dbn'].more:+.0f}%", "less than random clicks",
+        f"{100 * made().click_models.scores['dbn'].more:+.0f}%", "below rcm",
         "It would not end.", "Mind the step.",
         "unbiased is better than", "+5.0 ± 1.0%", "-2.0 ± 3.0%", "no click", "321",
         p.method, "log_likelihood", "segments=segment[click]", "WHEN 30 THEN",

@@ -313,7 +313,7 @@ def _click_models(plain: Plain) -> Plain:
         entries(row, "models")
         for name in ("name", "title"):
             text(entry(row, name, "models."), f"models.{name}")
-        for name in ("log_likelihood", "perplexity", "conditional_perplexity"):
+        for name in ("log_likelihood", "conditional_perplexity"):
             number(entry(row, name, "models."), f"models.{name}")
         for name in ("more", "more_low", "more_high"):
             maybe(number, entry(row, name, "models."), f"models.{name}")

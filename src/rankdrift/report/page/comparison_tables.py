@@ -87,15 +87,14 @@ def _click_model(model: Plain, more: list[float], scale: float) -> dict[str, Any
     row = {
         **{name: model[name] for name in ("name", "title")},
         "log_likelihood": f"{model['log_likelihood']:.5f}",
-        "perplexity": f"{model['perplexity']:.4f}",
-        "given": f"{model['conditional_perplexity']:.4f}",
+        "perplexity": f"{model['conditional_perplexity']:.4f}",
     }
     if len(more) < 3:
         return row | {"more": "", "interval": "", "look": "unsure", "picture": None}
     at, low, high = more
     behind = at < -100  # of random clicks, too
     return row | {
-        "more": "less than random clicks" if behind else _percent(at),
+        "more": "below rcm" if behind else _percent(at),
         "interval": "" if behind or low == high else _interval(low, high),
         "look": "better" if low > 0 else "worse" if high < 0 else "unsure",
         "picture": _picture(at, low, high, scale),
