@@ -53,7 +53,7 @@ def _exports() -> str:
 def _models() -> str:
     from rankdrift.clickmodels.models import judging_models
 
-    return f"Or a click model, fitted to the log: {', '.join(judging_models())}."
+    return f"Or a click model: {', '.join(judging_models())}."
 
 
 @click.command(
@@ -152,8 +152,7 @@ def judge(
 
     \b
         rankdrift judge logs --propensities p.json -o judgments.parquet
-        rankdrift judge logs --propensities p.json --export trec=qrels.txt
-        rankdrift judge logs --model dbn -o judgments.parquet
+        rankdrift judge logs --model dbn --export trec=qrels.txt
     """
     if by:
         return _by_day(screen, logs, output, options)

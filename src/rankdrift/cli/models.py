@@ -79,7 +79,6 @@ def models(
     \b
         rankdrift models 'logs/*.parquet'
         rankdrift models 'logs/*.parquet' --models ubm,dbn --split time
-        rankdrift models 'logs/*.parquet' --json > models.json  # for report
     """
     if chart:
         check_file(chart)
