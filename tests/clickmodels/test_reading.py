@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankdrift
+from rankdrift.clickmodels.arranging import Shown, arrange
 from rankdrift.clickmodels.lists import after_last, lay_out
 from rankdrift.clickmodels.numbering import number_pairs
 from rankdrift.clickmodels.reading import read_searches
@@ -269,3 +270,26 @@ def test_numbers_of_pairs(far, monkeypatch):
     keys, expected = np.unique(np.stack([query, doc]), axis=1, return_inverse=True)
     np.testing.assert_array_equal(pair, expected.ravel())
     np.testing.assert_array_equal(query_of_pair, np.unique(keys[0], return_inverse=True)[1])
+
+
+def test_rows_are_brought_together_from_the_top_down():
+    """Two searches in four runs: one has a rank twice, the other a doc."""
+    # search, query, pair, rank, clicked
+    rows = [
+        (7, 0, 1, 2, 0), (7, 0, 0, 1, 1), (5, 1, 4, 1, 0), (5, 1, 5, 2, 1),
+        (7, 0, 2, 3, 0), (7, 0, 3, 3, 1), (5, 1, 4, 3, 1), (5, 1, 6, 4, 0),
+    ]  # fmt: skip
+    s, q, pair, rank, click = (np.array(column) for column in zip(*rows, strict=True))
+    mark = (2 * rank + click).astype(np.uint32)
+    of_pair = np.array([0, 0, 0, 0, 1, 1, 1], np.uint32)
+    made = arrange(s, Shown(pair.astype(np.uint32), mark), q, None, of_pair)
+    assert {name: (lost.rows, lost.clicks) for name, lost in made.lost.items()} == {
+        "same_rank": (1, 0), "doc_twice": (2, 1),
+    }  # fmt: skip
+    found = made.searches(np.ones(2, bool))
+    of = found.lists.list_of_rows()
+    lists = {
+        tuple(zip(found.pair[of == i], found.rank[of == i], found.click[of == i], strict=True))
+        for i in range(2)
+    }
+    assert lists == {((0, 1, True), (1, 2, False), (3, 3, True)), ((5, 2, True), (6, 4, False))}

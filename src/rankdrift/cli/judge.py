@@ -53,12 +53,12 @@ def _exports() -> str:
 def _models() -> str:
     from rankdrift.clickmodels.models import judging_models
 
-    return f"Or a click model: {', '.join(judging_models())}."
+    return f"Or a model: {', '.join(judging_models())}."
 
 
 @click.command(
     cls=Sections,
-    first=("output", "by", "propensities", "model", "export", "last", *READING),
+    first=("output", "by", "propensities", "model", "export", *READING),
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("-o", "--output", metavar="FILE", help="Where the judgments go: .parquet.")
