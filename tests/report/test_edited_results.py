@@ -55,7 +55,9 @@ def edited(value, rng):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", ["rankers", "methods", "diagnosis", "truth", "propensities"])
+@pytest.mark.parametrize(
+    "kind", ["rankers", "methods", "click_models", "diagnosis", "truth", "propensities"]
+)
 def test_an_edited_result_is_a_page_or_an_error(kind, tmp_path):
     path = tmp_path / "result.json"
     whole, rng = document(kind, path), random.Random(kind)
