@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from itertools import pairwise
@@ -193,6 +194,12 @@ class Counts(Tabular):
     def pool(self) -> Counts:
         """The same counts with the segments summed away."""
         return replace(self, segment_columns=(), segments=((),) * len(self.segments))
+
+    def without_splits(self) -> Counts:
+        """The same counts without what only checks look at, which is most of the rows."""
+        slim = copy(self)  # what is right stays so
+        object.__setattr__(slim, "splits", Splits.empty())
+        return slim
 
     def restrict(
         self,
