@@ -81,7 +81,7 @@ def test_files_that_are_alike_are_added_up_as_they_are_read(tmp_path):
     for folder, some in (("by segment", split), ("pooled", [day.pool() for day in split])):
         (tmp_path / folder).mkdir()
         paths = saved(tmp_path / folder, some)
-        found, wanted = _add_up(paths[::-1]), merge(some)
+        [found], wanted = _add_up(paths[::-1]), merge(some)
         assert found.equals(wanted)
         assert (found.sources, found.version) == (wanted.sources, "9.10.0")
         assert len(found.splits) and len(found.segments) == (3 if folder == "by segment" else 1)

@@ -125,6 +125,17 @@ class Counts(Tabular):
         if self.whole:
             check_used(self)
 
+    @classmethod
+    def known(cls, **given: Any) -> Counts:
+        """Of all fields, the tables among them known to be right and canonical: those of counts
+        that were saved, if their digest says so."""
+        made = object.__new__(cls)
+        for name in (each.name for each in fields(cls)):
+            object.__setattr__(made, name, given[name])
+        for name, value in plain_values(made).items():
+            object.__setattr__(made, name, value)
+        return made
+
     @property
     def whole(self) -> bool:
         """Whether this is all that the log gave: `restrict` has taken nothing away."""
@@ -470,7 +481,12 @@ def _sorted_segments(counts: Counts) -> tuple[tuple[Segment, ...], SmallInts]:
     shown = [np.bincount(table.segment, minlength=many) for table in counts.tables.values()]
     used = np.flatnonzero(np.sum(shown, axis=0))
     names = {counts.segments[i] for i in used} if counts.segment_columns else {()}
-    ordered = sorted(names, key=lambda segment: [(v is not None, v or "") for v in segment])
+    ordered = sorted_segments(names)
     place = {segment: i for i, segment in enumerate(ordered)}
     new = [place.get(segment, -1) for segment in counts.segments]
-    return tuple(ordered), np.array(new, np.int32)
+    return ordered, np.array(new, np.int32)
+
+
+def sorted_segments(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+    """In the order that counts have them in: a missing value comes first."""
+    return tuple(sorted(segments, key=lambda segment: [(v is not None, v or "") for v in segment]))
