@@ -109,18 +109,24 @@ def load_added_up(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Counts]:
 
 def _by_batch(
     paths: Iterable[str | os.PathLike[str]],
-    read: Callable[[Sequence[str | os.PathLike[str]]], list[Counts]],
+    read: Callable[[Sequence[str | os.PathLike[str]], DuckDBPyConnection], list[Counts]],
 ) -> Iterator[Counts]:
     """What is read of some files at a time or, if they are not alike or one is not fine, of one
     after the other, so that what is wrong has a name."""
 
     def at_once(batch: Sequence[str | os.PathLike[str]]) -> list[Counts] | None:
         with suppress(BadCounts):
-            return read(batch) if len(batch) > 1 else None
+            return read(batch, database.cursor()) if len(batch) > 1 else None
         return None
 
+    from rankdrift.core.database import connect
+
     batches = list(_batches(paths))
-    with ThreadPoolExecutor(max_workers=2) as pool:  # DuckDB, NumPy and hashing run side by side
+    if all(len(batch) == 1 for batch in batches):
+        yield from (load(path) for batch in batches for path in batch)
+        return
+    # DuckDB, NumPy and hashing run side by side; of small files each wants but one thread.
+    with connect(threads=1) as database, ThreadPoolExecutor(max_workers=2) as pool:
         for batch, found in zip(batches, pool.map(at_once, batches), strict=True):
             yield from map(load, batch) if found is None else found
 
@@ -146,9 +152,11 @@ def _batches(
         yield batch
 
 
-def _load_together(paths: Sequence[str | os.PathLike[str]]) -> list[Counts]:
+def _load_together(
+    paths: Sequence[str | os.PathLike[str]], con: DuckDBPyConnection
+) -> list[Counts]:
     """Each for itself."""
-    found, metas = _read_alike(paths)
+    found, metas = _read_alike(paths, con)
     counts = []
     for place, meta in enumerate(metas):
         tables, segments = found.alone(place)
@@ -160,9 +168,9 @@ def _load_together(paths: Sequence[str | os.PathLike[str]]) -> list[Counts]:
     return counts
 
 
-def _add_up(paths: Sequence[str | os.PathLike[str]]) -> list[Counts]:
+def _add_up(paths: Sequence[str | os.PathLike[str]], con: DuckDBPyConnection) -> list[Counts]:
     """The sum of files that only days and sources tell apart; BadCounts for all others."""
-    found, metas = _read_alike(paths)
+    found, metas = _read_alike(paths, con)
     first = metas[0]
     if any(meta.get(name) != first.get(name) for meta in metas for name in _SAME):
         raise BadCounts("these files are not alike.")
@@ -171,8 +179,8 @@ def _add_up(paths: Sequence[str | os.PathLike[str]]) -> list[Counts]:
     sources = [source for meta in metas for source in meta["sources"]]
     if len({*sources}) < len(sources):
         raise BadCounts("an input is there twice.")
-    summed = Counts(
-        **found.tables,
+    summed = Counts.known(
+        **{name: table.collapse() for name, table in found.tables.items()},
         **{name: fields_of(first)[name] for name in _SAME},
         segments=found.segments,
         funnel=reduce(add, found.funnels),
@@ -184,14 +192,13 @@ def _add_up(paths: Sequence[str | os.PathLike[str]]) -> list[Counts]:
 
 
 def _read_alike(
-    paths: Sequence[str | os.PathLike[str]],
+    paths: Sequence[str | os.PathLike[str]], con: DuckDBPyConnection
 ) -> tuple[Together, list[dict[str, Any]]]:
     """What several files say, and the metadata of each; BadCounts if they do not have the same
     columns, or one has no digest."""
     files = [os.path.abspath(path) for path in paths]
     names = [DUCKDB.literal(glob.escape(file)) for file in files]
-    with _opened(paths[0]) as (con, _):
-        con.execute("SET threads = 1")  # they are small: threads would wait for one another
+    with _opened(paths[0], con):
         metas = _all_metadata(con, files)
         forms = con.sql(f"""
             SELECT DISTINCT list((name, type, logical_type))
@@ -261,8 +268,11 @@ def _arrays(
 
 
 @contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[DuckDBPyConnection, str]]:
-    """A connection and the file's name in its SQL; what goes wrong is BadCounts with the path."""
+def _opened(
+    path: str | os.PathLike[str], known: DuckDBPyConnection | None = None
+) -> Iterator[tuple[DuckDBPyConnection, str]]:
+    """A connection, new or `known`, which is closed in the end, and the file's name in its SQL;
+    what goes wrong is BadCounts with the path."""
     import duckdb
 
     from rankdrift.core.database import connect, interrupted
@@ -271,7 +281,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[DuckDBPyConnection, 
     if not file.is_file():
         what = "is a directory" if file.is_dir() else "does not exist"
         raise BadCounts(f"{os.fspath(path)} {what}. Give a counts file written by a harvest.")
-    with connect() as con:
+    with known or connect() as con:
         try:
             yield con, DUCKDB.literal(glob.escape(str(file)))
         except BadCounts as error:

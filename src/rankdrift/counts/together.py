@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,13 +23,14 @@ from rankdrift.counts.reading import funnel_of
 from rankdrift.counts.schema import (
     CELLS,
     FUNNEL,
+    KINDS,
     NOTE,
     NUMBERS,
     PAIR,
     SEGMENT,
     SPLIT,
     TYPES,
-    Kind,
+    FunnelRow,
 )
 from rankdrift.counts.tables import (
     SPLITS,
@@ -54,7 +54,8 @@ _TABLES: Mapping[str, type[Any]] = {
     "splits": Splits,
     "singles": Singles,
 }
-_OTHERS = tuple(kind for kind in CELLS if kind is not SPLIT)  # splits are most of a large file
+_NEXT = " 0 "  # between the codes of two pairs
+_NONE = -(2**63)  # a NULL, where 0 is something else
 
 
 @dataclass(frozen=True)
@@ -88,21 +89,21 @@ class Together:
 
 
 @dataclass(frozen=True)
-class _Runs:
-    """Rows that lie together, (N,) each: of which file, kind (a place in CELLS), segment and split,
-    and how many."""
+class _Run:
+    """Rows that lie together: of which file, kind (a place in KINDS), segment and split; where they
+    are among the rows of all files; and what they have in `shown`: of pairs as codes, and of a
+    funnel as names."""
 
-    file: Ints
-    kind: Ints
-    segment: SmallInts
-    split: SmallInts
-    rows: Ints
+    file: int
+    kind: int
+    segment: Segment
+    split: int
+    rows: slice
+    codes: str | None
+    names: Sequence[str] | None
 
-    def take(self, some: NDArray[Any]) -> _Runs:
-        return _Runs(*(values[some] for values in vars(self).values()))
-
-    def of(self, kind: Kind) -> _Runs:
-        return self.take(self.kind == CELLS.index(kind))
+    def __len__(self) -> int:
+        return int(self.rows.stop - self.rows.start)
 
 
 def read_together(
@@ -120,89 +121,95 @@ def read_together(
         Those of all.
     """
     source = f"read_parquet([{', '.join(files)}], hive_partitioning = false)"
-    columns = [DUCKDB.quote(SEGMENT + column) for column in segment_columns]
     described = con.sql(f"DESCRIBE SELECT * FROM {source}").fetchall()
     expected = {**TYPES, **{SEGMENT + column: "VARCHAR" for column in segment_columns}}
     if {name: kind for name, kind, *_ in described} != expected:
         raise BadCounts("these files do not have the columns of counts.")
-    runs, segments, longest = _laid(con, source, columns)
-    others = _fetched(con, source, [*NUMBERS, "single"], _OTHERS)
-    some = runs.take(runs.kind != CELLS.index(SPLIT))
-    kind_of_row = np.repeat(some.kind, some.rows)
+    # To open the files costs about as much as to read a column of them: it is done twice.
+    runs = _runs(con, source, segment_columns)
+    numbers = _numbers(con, source)
+    segments = sorted_segments({run.segment for run in runs if KINDS[run.kind] in CELLS} or {()})
+    place = {segment: i for i, segment in enumerate(segments)}
     tables, starts = {}, {}
     for kind in CELLS:
-        own = runs.of(kind)
+        own = [run for run in runs if KINDS[run.kind] is kind]
+        rows = np.array([len(run) for run in own], np.int64)
+        given = {
+            name: np.concatenate([values[:0], *(values[run.rows] for run in own)])
+            for name, values in numbers.items()
+            if name in kind.columns
+        }
         if kind is SPLIT:
-            given = _fetched(con, source, NUMBERS, [SPLIT])
-            given["shown"] = np.repeat(own.split, own.rows)
-        else:
-            mine = kind_of_row == CELLS.index(kind)
-            given = {name: others[name][mine] for name in kind.columns if name in others}
+            given["shown"] = np.repeat(_whole(run.split for run in own), rows)
         if kind is PAIR:
-            given["shown"] = _codes(con, source, longest)
+            given["shown"] = _shown([run.codes or "" for run in own], int(rows.sum()))
         arrays = {array: given[column] for column, array in kind.columns.items()}
-        arrays["segment"] = np.repeat(own.segment, own.rows)
+        arrays["segment"] = np.repeat(_whole(place[run.segment] for run in own), rows)
         tables[kind.counts] = _TABLES[kind.counts](**arrays)
-        ends = np.bincount(own.file, own.rows, len(files)).cumsum().astype(np.int64)
-        starts[kind.counts] = np.concatenate([[0], ends])
-    return Together(tables, starts, segments, _funnels(con, source, len(files)))
+        ends = np.bincount(_whole(run.file for run in own), rows, len(files)).cumsum()
+        starts[kind.counts] = np.concatenate([[0], ends.astype(np.int64)])
+    return Together(tables, starts, segments, _funnels(runs, numbers, len(files)))
 
 
-def _laid(
-    con: DuckDBPyConnection, source: str, columns: Sequence[str]
-) -> tuple[_Runs, tuple[Segment, ...], int]:
-    """How rows lie in the files, the segments of all, and the most codes of a listed pair."""
+def _runs(con: DuckDBPyConnection, source: str, segment_columns: Sequence[str]) -> list[_Run]:
+    """How rows lie in the files, one after the other."""
+    columns = "".join(f"{DUCKDB.quote(SEGMENT + column)}, " for column in segment_columns)
+    pair, split = DUCKDB.literal(PAIR.name), DUCKDB.literal(SPLIT.name)
     found = con.sql(f"""
-        SELECT file_index, kind, {"".join(f"{column}, " for column in columns)}
-            CASE WHEN kind = {_names([SPLIT])} THEN shown END AS split, count(*),
-            max(CASE WHEN kind = {_names([PAIR])}
-                THEN length(shown) - length(replace(shown, ' ', '')) + 1 END)
-        FROM {source} WHERE coalesce(kind NOT IN ({_names([FUNNEL, NOTE])}), TRUE)
-        GROUP BY ALL""").fetchall()
-    segments = sorted_segments({tuple(row[2:-3]) for row in found}) if columns else ((),)
-    place = {segment: i for i, segment in enumerate(segments)}
-    kinds = {kind.name: i for i, kind in enumerate(CELLS)}
-    splits = {None: 0, **{name: i for i, name in enumerate(SPLITS)}}
+        SELECT file_index, kind, {columns} CASE WHEN kind = {split} THEN shown END, count(*),
+            string_agg(shown, '{_NEXT}') FILTER (kind = {pair}),
+            list(shown) FILTER (kind IN ({DUCKDB.literals([FUNNEL.name, NOTE.name])}))
+        FROM {source} GROUP BY ALL""").fetchall()
+    kinds = {kind.name: place for place, kind in enumerate(KINDS)}
+    splits = {None: -1, **{name: place for place, name in enumerate(SPLITS)}}
+    laid = []
     try:
-        rows = sorted(
-            (file, kinds[kind], place[tuple(segment)], splits[split], many)
-            for file, kind, *segment, split, many, _ in found
-        )
+        for file, kind, *segment, name, rows, codes, names in found:
+            order = [(value is not None, value or "") for value in segment]
+            key = (file, kinds[kind], order, splits[name])
+            laid.append((key, tuple(segment), rows, codes, names))
     except KeyError as odd:
         raise BadCounts(f"there are rows of {odd}.") from None
-    laid = np.array(rows, np.int64).reshape(-1, 5).T
-    runs = _Runs(laid[0], laid[1], laid[2].astype(np.int32), laid[3].astype(np.int32), laid[4])
-    return runs, segments, max((row[-1] or 0 for row in found), default=0)
+    runs, end = list[_Run](), 0
+    for (file, place, _, which), each, rows, codes, names in sorted(laid, key=lambda one: one[0]):
+        runs.append(_Run(file, place, each, which, slice(end, end + rows), codes, names))
+        end += rows
+    return runs
 
 
-def _fetched(
-    con: DuckDBPyConnection, source: str, columns: Iterable[str], kinds: Sequence[Kind]
-) -> dict[str, NDArray[Any]]:
+def _numbers(con: DuckDBPyConnection, source: str) -> dict[str, NDArray[Any]]:
+    """Of each column that is not text, the values of all rows."""
     # Arrays with masks take twice the time; a NULL that should be a number changes the digest.
-    blank = {name: "FALSE" if TYPES.get(name) == "BOOLEAN" else "0" for name in columns}
+    blank = {name: "0" for name in NUMBERS} | {"single": "FALSE", "pairs": str(_NONE)}
     picks = ", ".join(f"coalesce({name}, {value}) AS {name}" for name, value in blank.items())
-    return con.sql(f"SELECT {picks} FROM {source} WHERE kind IN ({_names(kinds)})").fetchnumpy()
+    return dict(con.sql(f"SELECT {picks} FROM {source}").fetchnumpy())
 
 
-def _codes(con: DuckDBPyConnection, source: str, longest: int) -> SmallInts:
-    """(P, K): 2*rank+click of each appearance of listed pairs, then zeros."""
-    codes = [f"c{i}" for i in range(max(longest, 2))]
-    picks = ", ".join(f"codes[{i + 1}] AS {code}" for i, code in enumerate(codes))
-    split = "TRY_CAST(string_split(shown, ' ') AS INTEGER[])"
-    listed = f"""(SELECT kind, {picks} FROM (SELECT kind, {split} AS codes FROM {source}
-        WHERE kind = {_names([PAIR])}))"""
-    return np.stack(list(_fetched(con, listed, codes, [PAIR]).values()), axis=1)
+def _shown(codes: Sequence[str], pairs: int) -> SmallInts:
+    """(P, K): 2*rank+click of each appearance of listed pairs, then zeros; from their texts."""
+    try:
+        read = np.fromstring(_NEXT.join(codes) + _NEXT, np.int32, sep=" ")
+    except (ValueError, DeprecationWarning):
+        read = np.zeros(0, np.int32)
+    ends = np.flatnonzero(read == 0)
+    if len(ends) != max(pairs, 1):
+        raise BadCounts("there are pairs with something other than codes.")
+    many = np.diff(ends, prepend=-1)[:pairs] - 1
+    shown = np.zeros((pairs, max(int(many.max(initial=0)), 2)), np.int32)
+    shown[np.arange(shown.shape[1]) < many[:, None]] = read[read != 0]
+    return shown
 
 
-def _funnels(con: DuckDBPyConnection, source: str, files: int) -> list[Funnel]:
-    found = con.sql(f"""
-        SELECT file_index, kind, shown, n, coalesce(clicks, 0), pairs FROM {source}
-        WHERE kind IN ({_names([FUNNEL, NOTE])}) ORDER BY 1""").fetchall()
-    rows = {file: [tuple(row[1:]) for row in some] for file, some in groupby(found, lambda r: r[0])}
-    if any(None in row[:4] for row in found):
-        raise BadCounts("a row of a funnel lacks a value.")
-    return [funnel_of(rows.get(file, ())) for file in range(files)]
+def _funnels(runs: Iterable[_Run], numbers: Mapping[str, NDArray[Any]], files: int) -> list[Funnel]:
+    found: list[list[FunnelRow]] = [[] for _ in range(files)]
+    for run in runs:
+        if KINDS[run.kind] in (FUNNEL, NOTE):
+            n, clicks, pairs = (numbers[name][run.rows].tolist() for name in FUNNEL.sums)
+            known = (None if each == _NONE else each for each in pairs)
+            kinds = [KINDS[run.kind].name] * len(run)
+            found[run.file] += zip(kinds, run.names or (), n, clicks, known, strict=True)
+    return list(map(funnel_of, found))
 
 
-def _names(kinds: Sequence[Kind]) -> str:
-    return DUCKDB.literals([kind.name for kind in kinds])
+def _whole(values: Iterable[int]) -> Ints:
+    return np.fromiter(values, np.int64)
