@@ -37,7 +37,8 @@ def empty_day():
 def with_splits(counts, seed, n=40):
     """With comparisons that are split; of an empty day, without."""
     rng, n = np.random.default_rng(seed), n if len(counts.pairs) else 0
-    numbers = [rng.integers(0, high, n) for high in (len(counts.segments) or 1, 7, 2, 32, 9, 9)]
+    most = (len(counts.segments) or 1, 7, 2, counts.buckets, 3, 3)
+    numbers = [rng.integers(0, high, n) for high in most]
     numbers[4] += 1  # of ranker a rank
     return replace(counts, splits=Splits(*numbers, *rng.integers(1, 2**40, (3, n))))
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cache
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -44,8 +43,8 @@ class Table:
     SUMS: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        for name, dtype in zip(_names(type(self)), self.TYPES, strict=True):
-            given = np.asarray(getattr(self, name))
+        for (name, value), dtype in zip([*vars(self).items()], self.TYPES, strict=True):
+            given = np.asarray(value)
             values = np.ascontiguousarray(given, dtype=dtype).view()
             if values.dtype != given.dtype and not np.array_equal(values, given):
                 raise BadCounts(
@@ -62,7 +61,7 @@ class Table:
             )
 
     def __repr__(self) -> str:
-        return brief(self, f"{many(len(self), 'row')} of {', '.join(_names(type(self)))}")
+        return brief(self, f"{many(len(self), 'row')} of {', '.join(vars(self))}")
 
     def __len__(self) -> int:
         return len(self.columns()[0])
@@ -74,7 +73,7 @@ class Table:
 
     def columns(self) -> list[NDArray[Any]]:
         """The arrays, in the order of the fields."""
-        return [getattr(self, name) for name in _names(type(self))]
+        return [*vars(self).values()]
 
     def take(self, rows: NDArray[Any] | slice) -> Self:
         """The rows of a mask, an index or a slice."""
@@ -97,12 +96,6 @@ class Table:
         starts = runs(*(word[order] for word in words))
         first = order[starts]
         return type(self)(*(key[first] for key in keys), *(_sum(v[order], starts) for v in sums))
-
-
-@cache
-def _names(kind: type[Table]) -> tuple[str, ...]:
-    """Of its columns: asking for them takes longer than adding up a small one."""
-    return tuple(column.name for column in fields(kind))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

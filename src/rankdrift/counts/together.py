@@ -161,7 +161,8 @@ def _runs(con: DuckDBPyConnection, source: str, segment_columns: Sequence[str]) 
             list(shown) FILTER (kind IN ({DUCKDB.literals([FUNNEL.name, NOTE.name])}))
         FROM {source} GROUP BY ALL""").fetchall()
     kinds = {kind.name: place for place, kind in enumerate(KINDS)}
-    splits = {None: -1, **{name: place for place, name in enumerate(SPLITS)}}
+    splits: dict[str | None, int] = {name: place for place, name in enumerate(SPLITS)}
+    splits[None] = -1
     laid = []
     try:
         for file, kind, *segment, name, rows, codes, names in found:

@@ -138,7 +138,7 @@ class Likelihood:
         places = np.concatenate([self._places(b).ravel() for b in self.blocks])
         numbers = np.concatenate([part.ravel() for part in parts])
         flat = np.bincount(places, numbers, self.buckets * self.size)
-        return flat.reshape(self.buckets, self.size)
+        return np.asarray(flat, np.float64).reshape(self.buckets, self.size)
 
     def _places(self, block: Block) -> Indices:
         """(m, T): of each appearance in a table of buckets and ranks."""
