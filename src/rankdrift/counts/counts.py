@@ -403,7 +403,7 @@ def _join(parts: Sequence[Counts]) -> Counts:
     buckets = min(part.buckets for part in parts)
     max_shown = min(part.max_shown for part in parts)
     known = all(part.overflow_known for part in parts)
-    segments: list[Segment] = []
+    segments = sorted_segments({segment for part in parts for segment in part.segments})
     listed: list[Pairs] = []
     rank_pairs: list[RankPairs] = []
     overflow: list[Overflow] = []
@@ -411,14 +411,14 @@ def _join(parts: Sequence[Counts]) -> Counts:
     splits: list[Splits] = []
     singles: list[Singles] = []
     for part in parts:
+        place = np.array([segments.index(segment) for segment in part.segments], np.int32)
         short, more, by_ranks = shorten(part.pairs, max_shown)
-        listed.append(_shift(short, len(segments)))
-        rank_pairs += [_shift(table, len(segments)) for table in (part.rank_pairs, more)]
-        overflow += [_shift(table, len(segments)) for table in (part.overflow, by_ranks)]
-        by_rank.append(_shift(part.by_rank, len(segments)))
-        splits.append(_shift(part.splits, len(segments)))
-        singles.append(_shift(part.singles, len(segments)))
-        segments += part.segments
+        listed.append(_moved(short, place))
+        rank_pairs += [_moved(table, place) for table in (part.rank_pairs, more)]
+        overflow += [_moved(table, place) for table in (part.overflow, by_ranks)]
+        by_rank.append(_moved(part.by_rank, place))
+        splits.append(_moved(part.splits, place))
+        singles.append(_moved(part.singles, place))
     return replace(
         first,
         pairs=fold(stack(listed), buckets),
@@ -430,7 +430,7 @@ def _join(parts: Sequence[Counts]) -> Counts:
         funnel=reduce(add, (part.funnel for part in parts)),
         buckets=buckets,
         max_shown=max_shown,
-        segments=tuple(segments),
+        segments=segments,
         days=tuple(day for part in parts for day in part.days),
         options={**first.options, **_extras(parts)},
         sources=tuple(sources),
@@ -455,8 +455,11 @@ def _extras(parts: Sequence[Counts]) -> dict[str, Any]:
     return found
 
 
-def _shift(table: Segmented, by: int) -> Segmented:
-    return replace(table, segment=table.segment + by)
+def _moved(table: Segmented, place: SmallInts) -> Segmented:
+    """With the new place of each segment."""
+    if not len(table) or np.array_equal(place, np.arange(len(place))):
+        return table
+    return replace(table, segment=place[table.segment])
 
 
 def version_order(version: str) -> tuple[list[int], str]:
