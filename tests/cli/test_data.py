@@ -30,7 +30,7 @@ def test_recommendations_in_three_slots(rankdrift, data, tmp_path):
     done = rankdrift("harvest", logs, "-o", tmp_path / "counts.parquet")
     assert done.code == 0
     assert "Guessed the columns: query = query, doc = doc, rank = rank, click = click" in done.err
-    assert "Next: rankdrift counts" in done.err
+    assert "Next: rankdrift estimate" in done.err
 
 
 def test_user_behavior_insights(rankdrift, data, tmp_path):

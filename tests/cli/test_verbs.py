@@ -82,7 +82,8 @@ def test_harvest_writes_what_the_api_counts(rankdrift, log, tmp_path):
     assert "Guessed the columns: query = query, doc = doc" in done.err
     assert "A day: the date as written." in done.err
     assert f"The counts are in {path}" in done.err
-    assert done.err.rstrip().endswith(f"Next: rankdrift counts {path}")
+    following = f"Next: rankdrift estimate {path} --by platform -o propensities.json"
+    assert done.err.rstrip().endswith(following)
     assert "used" in done.out and "deepest" in done.out
 
 

@@ -37,6 +37,7 @@ def test_ranges(ranks, words):
 
 def test_ranges_may_be_cut_sooner():
     assert ranges([1, 3, 5, 7], most=2) == "1, 3, and 2 more"
+    assert ranges([1, 2, 4, 6, 7, 9], most=2) == "1–2, 4, and 3 more"  # ranks, not ranges
 
 
 def test_rank_words():

@@ -11,7 +11,7 @@ from rankdrift.core.errors import NotIdentified
 from rankdrift.core.rank_blocks import half_octave_of
 from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import ByRank
-from rankdrift.counts.tables import SPLITS, UNIT, Splits
+from rankdrift.counts.tables import QUERY_BUCKETS, SPLITS, UNIT, Splits
 from rankdrift.diagnosis.assumption import (
     FEEDBACK,
     KINDS,
@@ -33,6 +33,7 @@ from rankdrift.diagnosis.checks import (
     relevance,
     users,
 )
+from rankdrift.diagnosis.checks.queries import within_queries
 from rankdrift.diagnosis.diagnosing import Check, Diagnosis, _judged, _more
 from rankdrift.estimation.fitting import Options, fit
 
@@ -58,6 +59,8 @@ def contests(split, slopes, *, seed=1, share=0.5, groups=(0, 1), own=0.0, bucket
     slope = np.where(second, slopes[1], slopes[0]) + own * rng.normal(size=buckets)[bucket]
     top = rng.random(CLICKS) < 1 / (1 + (b / a) ** slope)
     won, lost = np.where(top, a, b), np.where(top, b, a)
+    if split == "queries":  # few among as many buckets as there are
+        bucket = bucket * (QUERY_BUCKETS // buckets)
     zero = np.zeros(CLICKS, np.int64)
     splits = Splits(
         zero, zero + SPLITS.index(split), np.where(second, groups[1], groups[0]), bucket,
@@ -359,3 +362,20 @@ def test_a_diagnosis_in_short_names_what_objects():
     found = Diagnosis(tuple(Check(name, verdict, "W.") for name, verdict in verdicts.items()))
     assert "4 checks" in repr(found) and "against it: gaps, users" in repr(found)
     assert "against" not in repr(Diagnosis((Check("fit", GOOD, "W."),)))
+
+
+@pytest.mark.parametrize("queries", [300, 20_000])
+def test_buckets_of_many_queries_do_not_pass_for_queries(queries):
+    """Products within queries, from sums over buckets alone: right in the mean, where the products
+    of the sums are too much, the more the more queries there are."""
+    chance = np.random.default_rng(8)
+    found, naive, true = 0.0, 0.0, 0.0
+    for _ in range(20):
+        odd, even = chance.gamma(0.5, size=queries) * chance.uniform(0.5, 1.5, (2, queries))
+        bucket = chance.integers(4096, size=queries)
+        sums = [np.bincount(bucket, each, 4096) for each in (odd, even)]
+        found += within_queries(*sums)
+        naive += float((sums[0] * sums[1]).sum())
+        true += float(odd @ even)
+    assert found == pytest.approx(true, rel=0.04)
+    assert naive / true > (1.01 if queries == 300 else 2)

@@ -14,6 +14,7 @@ import rankdrift
 from rankdrift.cli import run
 from rankdrift.core.errors import BadOption, MissingColumns, NoUsablePairs
 from rankdrift.core.verdicts import Agreement
+from rankdrift.harvesting.counting import harvest
 from rankdrift.methods.comparing import compare
 from rankdrift.methods.distance import meaning, measure
 from rankdrift.methods.estimators import METHODS
@@ -256,6 +257,56 @@ def test_the_command_line(world, tmp_path, capsys):
     assert told["table"]["ctr_supported"] == [True] * 10
     assert run([*common, "--methods", "em"]) == 2
     assert "needs --features" in capsys.readouterr().err
+
+
+def test_counts_are_enough_for_some_methods(world, found, tmp_path, capsys):
+    counts, path = harvest(world.log()), str(tmp_path / "counts.parquet")
+    counts.save(path)
+    some = ["loglog", "direct", "ratio", "ctr"]
+    of_counts = compare(counts, methods=some)
+    for name in some:
+        assert np.allclose(of_counts.curves[name].log_p, found.curves[name].log_p, atol=1e-12)
+    assert distance(of_counts, "direct", "ctr").verdict == DIFFER
+    assert list(compare(path).curves) == ["auto", "direct", "ctr"]
+    with pytest.raises(BadOption, match="all-pairs, experiment: these need the rows of the log"):
+        compare(counts, methods=["auto", "all-pairs", "experiment"])
+    assert run(["compare", path, "--methods", "direct,ratio", "--max-rank", "5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["table"]["rank"] == [1, 2, 3, 4, 5]
+    assert run(["compare", path, "--query", "query"]) == 2
+    assert "these are counts already" in capsys.readouterr().err
+
+
+def test_ranks_that_are_known_because_they_got_clicks_are_not_compared(found):
+    """Half of the ranks from 101 on have clicks enough: those that happened to get more."""
+    ranks = np.arange(1, 201, dtype=np.int32)
+    chance = np.random.default_rng(0)
+    drawn = 0.3 * chance.standard_normal(200) * (ranks > 100)
+    known = (ranks <= 100) | (drawn > 0)
+    deviations = 0.02 * chance.standard_normal((200, 64))
+    deviations[0] = 0
+    smooth, rough = (
+        Estimate(
+            name,
+            Kind.DRIFT,
+            replace(
+                found.curves["direct"],
+                ranks=ranks,
+                log_p=-0.5 * np.log(ranks) + off,
+                deviations=deviations,
+                pairs=np.full(200, 100),
+                clicks=np.full(200, 100),
+                supported=known,
+                gaps={},
+            ),
+            by_bucket=by_bucket,
+        )
+        for name, off, by_bucket in (
+            ("auto", 0.0, np.zeros((200, 64))),
+            ("direct", drawn, deviations),
+        )
+    )
+    apart = measure(smooth, rough, 0.95)
+    assert (apart.ranks, apart.verdict) == ("1–100", AGREE)
 
 
 def test_the_old_name_of_what_compare_gives_still_works(found):

@@ -163,7 +163,7 @@ def test_ranks_in_two_islands_are_named():
     found = all_pairs(sets(clicks, 200 * (clicks > 0)))
     assert found.ranks.tolist() == [1, 2, 3]
     assert found.gaps == {4: "compares only with ranks 4–5", 5: "compares only with ranks 4–5",
-                          6: "no pair moved to or from it"}  # fmt: skip
+                          6: "no pair moved there or away"}  # fmt: skip
     assert all_pairs(sets(clicks, 200 * (clicks > 0)), reference=4).ranks.tolist() == [4, 5]
     with pytest.raises(NotIdentified, match=r"Rank 6, the reference.*1–3; 4–5"):
         all_pairs(sets(clicks, 200 * (clicks > 0)), reference=6)

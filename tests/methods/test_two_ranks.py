@@ -228,7 +228,7 @@ def test_ranks_that_no_way_leads_to_are_gaps():
     assert curve.gaps == {
         5: "compares only with ranks 5–6",
         6: "compares only with ranks 5–6",
-        7: "no clicked pair moved to or from it",
+        7: "no clicked pair moved there or away",
         8: "too few clicks of pairs shown there and elsewhere: its best ratio would have a "
         "deviation of 0.46 in its log, more than 0.32",
         9: "pairs shown there and elsewhere were clicked in one bucket on one side",

@@ -33,7 +33,7 @@ def test_summary_is_plain_and_short():
     assert told["ranks"] == "1–3, 5"
     assert told["clicks"] == 71
     assert told["thin"] == "5"
-    assert told["gaps"] == {"no clicked pair moved to or from it": "4"}
+    assert told["gaps"] == {"no clicked pair moved there or away": "4"}
     assert list(told["at"]) == [1, 2, 3, 5]
     assert told["at"][5]["high"] == hand().table(0.9)["high"][3]
     assert told["segments"] == ["web", "(none)", "a\\/b\\\\"]

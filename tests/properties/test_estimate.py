@@ -231,7 +231,7 @@ def test_gaps_say_why():
         3: "never won a click over the other ranks, or never lost one",
         5: "compares only with ranks 5–6",
         6: "compares only with ranks 5–6",
-        7: "no clicked pair moved to or from it",
+        7: "no clicked pair moved there or away",
     }
     assert found.values[1] == pytest.approx(7 / 8)
     with pytest.raises(

@@ -26,7 +26,7 @@ def hand(**more):
         "df": 7.0,
         "log_likelihood": -12.5,
         "parameters": 3,
-        "gaps": {4: "no clicked pair moved to or from it"},
+        "gaps": {4: "no clicked pair moved there or away"},
         "provenance": {"version": "0.1.0", "counts": {"days": ["2024-01-01"], "pairs": 121}},
     }
     return Propensities(**{**given, **more})

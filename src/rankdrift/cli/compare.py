@@ -3,11 +3,13 @@
 import os
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rankdrift.cli.estimate import counts_of
 from rankdrift.cli.options import (
     COUNTING,
     SEED,
@@ -27,6 +29,9 @@ from rankdrift.methods.estimators import METHODS
 from rankdrift.methods.estimators.drift import FAMILY as CURVES
 
 if TYPE_CHECKING:
+    from rankdrift.counts.counts import Counts
+    from rankdrift.log.engines.engine import Progress
+    from rankdrift.log.log import Log
     from rankdrift.propensities.propensities import Propensities
 
 
@@ -36,17 +41,16 @@ def methods_help() -> str:
     for family, methods in groupby(METHODS, key=lambda method: method.family):
         names = ", ".join(method.name for method in methods)
         words.append(f"{names} or any curve" if family == CURVES else names)
-    return f"One or several of {'; '.join(words)}."
+    default = ",".join(method.name for method in METHODS if method.default)
+    return f"One or several of {'; '.join(words)}. [default: {default}]"
 
 
 @click.command(cls=Sections, first=("methods", "output", *COUNTING))
-@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.argument("logs", nargs=-1, required=True, metavar="LOG|COUNTS...")
 @click.option(
     "--methods",
     cls=LateHelp,
     listed=methods_help,
-    default=",".join(method.name for method in METHODS if method.default),
-    show_default=True,
     metavar="NAME,…",
     help=methods_help(),
 )
@@ -75,7 +79,7 @@ def methods_help() -> str:
 def compare(
     screen: Screen,
     logs: tuple[str, ...],
-    methods: str,
+    methods: str | None,
     reference: int | None,
     features: str | None,
     original: str | None,
@@ -88,28 +92,37 @@ def compare(
 ) -> int:
     """Estimate the same curve by several methods and tell how far they are apart.
 
-    Exits with 1 if a method is left out because the log does not allow it.
+    Counts are enough for the curves, ratio, bayes and ctr; other methods look at the rows of the
+    log. Exits with 1 if a method is left out because the log does not allow it.
 
     \b
         rankdrift compare 'logs/*.parquet' --methods auto,ctr --max-rank 20
         rankdrift compare 'logs/*.parquet' --methods auto,experiment,combined \\
             --randomised-apart -o curves/
+        rankdrift compare counts.parquet --methods auto,loglog,ratio
     """
     if output:
         check_folder(output)
     if chart:
         refuse_input(chart, logs, options["format"])
         check_file(chart)
+    from rankdrift.harvesting.taking import counts_files
     from rankdrift.methods.comparing import compare
     from rankdrift.report.terminal.methods import methods_report
 
-    log = read(logs, options)
-    screen.say(*guesses(log), *randomised_words(log.describe()))
-    screen.note(log.remarks)
-    with bar(screen, log) as progress:
+    source: Log | Counts
+    place: AbstractContextManager[Progress | None]
+    if counts_files(logs):
+        source, place = counts_of(screen, logs, options), nullcontext()
+    else:
+        source = log = read(logs, options)
+        screen.say(*guesses(log), *randomised_words(log.describe()))
+        screen.note(log.remarks)
+        place = bar(screen, log)
+    with place as progress:
         found = compare(
-            log,
-            methods=_split(methods),
+            source,
+            methods=_split(methods) if methods else None,
             reference=reference,
             features=_split(features) if features else None,
             original=original,

@@ -38,7 +38,7 @@ def merge(screen: Screen, files: tuple[str, ...], output: str) -> int:
     counts.save(output)
     show_counts(screen, counts, output, inputs=len(paths))
     screen.say("", f"{many(len(paths), 'file')} added up in {output}.")
-    return end(screen, counts, "counts", output)
+    return end(screen, counts, output)
 
 
 @click.command()
@@ -56,7 +56,7 @@ def counts(screen: Screen, file: str) -> int:
 
     found = Counts.load(file)
     show_counts(screen, found, file, options=dict(found.options), version=found.version)
-    return end(screen, found, "estimate", file, "-o", "propensities.json")
+    return end(screen, found, file)
 
 
 def show_counts(screen: Screen, counts: "Counts", file: str, **more: Any) -> None:
@@ -78,21 +78,25 @@ def show_counts(screen: Screen, counts: "Counts", file: str, **more: Any) -> Non
     screen.answer({"file": file, "counts": size, "funnel": funnel, **more})
 
 
-def end(screen: Screen, counts: "Counts", *command: str) -> int:
+def end(screen: Screen, counts: "Counts", file: str) -> int:
     """Say what comes next, and give back the exit code.
 
     Parameters
     ----------
     screen
         What to say it with.
-    counts
-        The result: without usable pairs, the data are unfit.
-    command
-        What comes next if there are pairs, without `rankdrift`; else it is what tells why not.
+    counts, file
+        The result, and where it is kept: without usable pairs, the data are unfit.
     """
     if counts.n_pairs:
-        screen.next("rankdrift", *command)
+        next_estimate(screen, counts, file)
         return Exit.GOOD
     screen.say("", "There are no usable pairs in these counts. Looking at the log tells why.")
     screen.next("rankdrift", "inspect", "LOG")
     return Exit.UNFIT
+
+
+def next_estimate(screen: Screen, counts: "Counts", file: str) -> None:
+    """Counts are there to be estimated from, segment by segment where there are any."""
+    by = ["--by", ",".join(counts.segment_columns)] if counts.segment_columns else []
+    screen.next("rankdrift", "estimate", file, *by, "-o", "propensities.json")

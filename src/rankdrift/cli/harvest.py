@@ -128,11 +128,14 @@ def _whole(screen: Screen, log: "Log", output: str, sizes: dict[str, Any]) -> in
     with bar(screen, log) as progress:
         counts = harvest(log, progress=progress, **sizes)
         counts.save(output)
-    from rankdrift.cli.counts import show_counts
+    from rankdrift.cli.counts import next_estimate, show_counts
 
     show_counts(screen, counts, output, log={"roles": log.describe(), "guessed": log.guessed})
     screen.say("", f"The counts are in {output} ({Path(output).stat().st_size:,} bytes).")
-    return _end(screen, log, counts, "counts", output)
+    if not counts.n_pairs:
+        return _no_pairs(screen, log, counts)
+    next_estimate(screen, counts, output)
+    return Exit.GOOD
 
 
 def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, Any]) -> int:
@@ -189,16 +192,13 @@ def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, Any]) -> i
     what = many(written, "day" if log.rules.window == 1 else "window")
     screen.say("", f"{what} written to {output}, {len(days) - written} unchanged.")
     if len(empty) == len(days):
-        return _end(screen, log, merge(empty), "merge", output)
+        return _no_pairs(screen, log, merge(empty))
     screen.next("rankdrift", "merge", output, "-o", "counts.parquet")
     return Exit.GOOD
 
 
-def _end(screen: Screen, log: "Log", counts: "Counts", verb: str, output: str) -> int:
-    """Say what comes next; if there are no pairs, why, and how to get some."""
-    if counts.n_pairs:
-        screen.next("rankdrift", verb, output)
-        return Exit.GOOD
+def _no_pairs(screen: Screen, log: "Log", counts: "Counts") -> int:
+    """Say why there are none, and how to get some."""
     from rankdrift.diagnosis.inspection import how_to_get_pairs, why_no_pairs
 
     screen.say(f"There are no usable pairs. {why_no_pairs(counts)}")

@@ -52,12 +52,16 @@ def report(
     screen.answer({"file": output, "results": given, "verdict": page.verdict})
     screen.show(*(f"{kind:22} {name}" for name, kind in page.results.given))
     screen.say("", f"The report is in {output}. Open it in a browser.")
-    screen.next(*_next(results, {kind: name for name, kind in page.results.given}))
+    if command := _next(results, {kind: name for name, kind in page.results.given}):
+        screen.next(*command)
     return Exit.UNFIT if page.verdict == Verdict.SERIOUS else Exit.GOOD
 
 
 def _next(results: tuple[str, ...], given: dict[ResultKind, str]) -> list[str]:
-    """Use the propensities; estimate them where they are missing."""
+    """Use the propensities; estimate them where they are missing. Nothing once rankers that
+    used them were compared."""
+    if ResultKind.RANKERS in given:
+        return []
     if ResultKind.PROPENSITIES in given:
         curve = _typed(results, given[ResultKind.PROPENSITIES])
         return ["rankdrift", "train", "LOG", "--propensities", curve, "-o", "ranker.txt"]

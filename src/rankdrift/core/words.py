@@ -128,7 +128,8 @@ def ranges(ranks: Iterable[int], most: int = 8) -> str:
             runs.append([rank])
     words = [rank_words(run[0], run[-1]) for run in runs]
     if len(words) > most:
-        words = [*words[:most], f"and {len(words) - most} more"]
+        unnamed = sum(rank > runs[most - 1][-1] for rank in ordered)
+        words = [*words[:most], f"and {unnamed} more"]
     return ", ".join(words)
 
 

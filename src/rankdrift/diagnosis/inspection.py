@@ -397,9 +397,10 @@ def _judge(
 def _expected(asked: Way) -> str:
     """How well the curve would be known."""
     where = f"{figure(asked.low)} to {figure(asked.high)} for rank {asked.rank} beside rank 1"
-    if asked.wide:
-        return f"Too wide to be of use: expected is an interval of {where}, at 95%."
-    return f"Expected is an interval of {where}, at 95%."
+    if not asked.wide:
+        return f"Expected is an interval of {where}, at 95%."
+    rest = "" if asked.says_nothing else " Other ranks can be compared better, as estimate will."
+    return f"Too wide to be of use: expected is an interval of {where}, at 95%.{rest}"
 
 
 def _better(ways: Ways) -> list[str]:

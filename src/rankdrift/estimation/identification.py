@@ -50,7 +50,7 @@ def covered_ranks(
         elif rank in linked.alone:
             gaps[rank] = "never won a click over the other ranks, or never lost one"
         else:
-            gaps[rank] = "no clicked pair moved to or from it"
+            gaps[rank] = "no clicked pair moved there or away"
     return np.array(main, dtype=np.int32), gaps
 
 

@@ -57,6 +57,14 @@ def take_counts(
     return count(source) if count else harvest(take_log(source), trust=trust)
 
 
+def take(source: Given) -> Log | Counts:
+    """What was given: the log, or its counts."""
+    if isinstance(source, Counts):
+        return source
+    paths = counts_files(source)
+    return merge(paths) if paths else take_log(source)
+
+
 def take_log(source: Given) -> Log:
     """The log that was given; one that was named is read with columns guessed from their names."""
     if isinstance(source, Log):

@@ -19,8 +19,9 @@ from rankdrift.core.frames import Tabular
 from rankdrift.core.naming import names_checked
 from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.verdicts import Agreement
+from rankdrift.counts.counts import Counts
 from rankdrift.estimation.curves import curve as parse_curve
-from rankdrift.harvesting.taking import take_log
+from rankdrift.harvesting.taking import take
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.methods.distance import Distance, measure
@@ -32,8 +33,6 @@ from rankdrift.propensities.propensities import Propensities
 
 if TYPE_CHECKING:
     from rankdrift.charts.style import Figure
-
-DEFAULT = tuple(method.name for method in METHODS if method.default)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +123,9 @@ def __getattr__(name: str) -> type[MethodComparison]:
 
 @names_checked
 def compare(
-    log: Log | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    log: Log | Counts | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
-    methods: str | Sequence[str] = DEFAULT,
+    methods: str | Sequence[str] | None = None,
     reference: int | None = None,
     features: str | Sequence[str] | None = None,
     randomised: str | None = None,
@@ -146,9 +145,12 @@ def compare(
     Parameters
     ----------
     log
-        From `read_log`, or a path of it, whose columns have usual names.
+        From `read_log`, or a path of it, whose columns have usual names; or counts, or paths of
+        them, for methods that need no rows ("ctr" then has intervals that are too narrow, as it
+        takes impressions for independent).
     methods
-        Names, or one: "auto", "direct", "loglog" or any other curve of `estimate` (rankdrift's own
+        Names, or one; by default auto, direct, all-pairs and ctr, of counts without all-pairs.
+        There are "auto", "direct", "loglog" or any other curve of `estimate` (rankdrift's own
         likelihood); "bayes" (its posterior); "ratio" (of two ranks at a time, Appendix C); "em",
         "em-pairs" and "dual"; "all-pairs", "pivot-one" and "adjacent-chain" (intervention
         harvesting, down to rank 50 or the log's max_rank); "ctr"; "experiment" and "swaps";
@@ -197,12 +199,15 @@ def compare(
     ...     print(d.first, d.second, d.verdict, d.meaning)
     """
     check_level(level)
-    chosen = _chosen(methods)
-    log = take_log(log)
-    randomised = randomised or log.roles.randomised
+    source = take(log)
+    chosen = _chosen(methods, source)
+    if isinstance(source, Log):
+        randomised = randomised or source.roles.randomised
     if reference is None and not any(method.kind.same_relevance for method in chosen):
         reference = 1  # pairs are not counted for these
-    inputs = Inputs(log, reference, features, randomised, original, bootstrap, seed, progress, say)
+    inputs = Inputs(
+        source, reference, features, randomised, original, bootstrap, seed, progress, say
+    )
     _check(chosen, inputs)
     made: dict[str, Estimate] = {}
     failed: dict[str, str] = {}
@@ -226,11 +231,22 @@ def compare(
     )
 
 
-def _chosen(methods: str | Sequence[str]) -> list[Method]:
+def _chosen(methods: str | Sequence[str] | None, source: Log | Counts) -> list[Method]:
+    rows = isinstance(source, Log)
+    if methods is None:
+        return [method for method in METHODS if method.default and (rows or method.of_counts)]
     names = list(dict.fromkeys([methods] if isinstance(methods, str) else methods))
     if not names:
         raise BadOption(f"No methods were named. There are {', '.join(METHODS.names)}.")
-    return [METHODS.get(name) if name in METHODS else _curve(name) for name in names]
+    chosen = [METHODS.get(name) if name in METHODS else _curve(name) for name in names]
+    lacking = [method.name for method in chosen if not (rows or method.of_counts)]
+    if lacking:
+        enough = ", ".join(method.name for method in METHODS if method.of_counts)
+        raise BadOption(
+            f"{', '.join(lacking)}: {'this needs' if len(lacking) == 1 else 'these need'} the rows "
+            f"of the log, and counts were given. Counts are enough for {enough}."
+        )
+    return chosen
 
 
 def _curve(name: str) -> Method:
@@ -248,7 +264,9 @@ def _check(chosen: Sequence[Method], inputs: Inputs) -> None:
         option = method.option
         if option and not getattr(inputs, option.name):
             raise BadOption(f"The method {method.name!r} needs --{option.name}. {option.advice}")
-    columns = inputs.log.engine.columns
+    if not isinstance(inputs.source, Log):
+        return
+    columns = inputs.source.engine.columns
     for column in (inputs.randomised, inputs.original):
         if column and column not in columns:
             raise MissingColumns(

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from rankdrift.core.notebook import brief
-from rankdrift.core.rank_blocks import block_weights
-from rankdrift.core.types import Bools, Floats, Indices
+from rankdrift.core.rank_blocks import ONE_TWO_FIVE, block_of, block_weights
+from rankdrift.core.types import Bools, Floats, Indices, Ranks
 from rankdrift.core.verdicts import Agreement
 from rankdrift.core.words import ranges
 from rankdrift.diagnosis.agreement import percent_above
@@ -20,14 +20,15 @@ THIN = (
 )
 # Where the mean difference is not known better than to this factor, agreement says little.
 TOO_WIDE = np.log(1.2)
+MOST = 0.8  # of the ranks of a block
 
 
 @dataclass(frozen=True)
 class Distance:
     """How far the curve `first` is above the curve `second`, relative to one rank.
 
-    Over the ranks that both support; if that is the reference alone, over those that both have, and
-    without an interval.
+    Over the ranks that both support, in blocks in which most are; if that is the reference alone,
+    over those that both have, and without an interval.
 
     Attributes
     ----------
@@ -78,7 +79,7 @@ def measure(a: Estimate, b: Estimate, level: float) -> Distance | None:
 
     None where they have no two ranks in common.
     """
-    shared = np.intersect1d(a.curve.ranks[_known(a)], b.curve.ranks[_known(b)])
+    shared = _well_known(a, b)
     thin = len(shared) < 2
     if thin:
         shared = np.intersect1d(a.curve.ranks, b.curve.ranks)
@@ -124,6 +125,18 @@ def measure(a: Estimate, b: Estimate, level: float) -> Distance | None:
         differs_at=differs,
         meaning=THIN if thin else meaning(a, b, mean, verdict),
     )
+
+
+def _well_known(a: Estimate, b: Estimate) -> Ranks:
+    """The ranks that both know, in blocks where these are most. Where they are not, those that
+    happened to get clicks are known and the others are not: by itself that puts what follows the
+    clicks of each rank above what is smooth."""
+    known = np.intersect1d(a.curve.ranks[_known(a)], b.curve.ranks[_known(b)])
+    ranks = np.union1d(a.curve.ranks, b.curve.ranks)
+    of = block_of(ranks, ONE_TWO_FIVE)
+    there = np.isin(ranks, known)
+    share = np.bincount(of, there) / np.maximum(np.bincount(of), 1)
+    return ranks[there & ((share >= MOST)[of] | np.isin(ranks, [a.curve.reference]))]
 
 
 def _known(estimate: Estimate) -> Bools:
@@ -221,7 +234,7 @@ def meaning(a: Estimate, b: Estimate, mean: float, verdict: Agreement) -> str:
     if a.kind == b.kind == Kind.DRIFT:
         return (
             "Same clicks, another shape: the knots of the one may not follow what the other shows "
-            "rank by rank. Try --curve auto, or a periodic part."
+            f"rank by rank. {_better_shape(a, b)}"
         )
     return (
         "Both rest on pairs that moved, but weigh them differently: relevance that changes along "
@@ -272,3 +285,9 @@ def _against_em(a: Estimate, b: Estimate, mean: float) -> str:
         "explain as relevance what the rank did, or its trees are so many that they take chance "
         "for relevance. Leave such features out, or try fewer trees (in Python)."
     )
+
+
+def _better_shape(a: Estimate, b: Estimate) -> str:
+    if "auto" in (a.name, b.name):
+        return "The check 'curve' of `rankdrift diagnose` says whether auto misses something."
+    return "Try auto, which looks for the shape, or a periodic part."

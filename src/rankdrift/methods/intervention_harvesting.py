@@ -98,7 +98,7 @@ def _start(found: Interventions, keep: Bools) -> Floats:
 
 def _alone(found: Interventions, rank: int) -> str:
     if not found.shown[:, rank - 1].any():
-        return "no pair moved to or from it"
+        return "no pair moved there or away"
     return "pairs shown there and elsewhere were clicked on one side only"
 
 

@@ -58,10 +58,11 @@ class Option:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What methods are given: the log and the options of `compare`. What several of them need is
-    read once. asked: the reference that was asked for, None for the best supported."""
+    """What methods are given: the log, or its counts for those that need no more, and the options
+    of `compare`. What several of them need is read once. asked: the reference that was asked for,
+    None for the best supported."""
 
-    log: Log
+    source: Log | Counts
     asked: int | None = None
     features: str | Sequence[str] | None = None
     randomised: str | None = None
@@ -72,12 +73,23 @@ class Inputs:
     say: Callable[[str], None] | None = None
     _read: dict[Hashable, Any] = field(default_factory=dict)
 
+    @property
+    def log(self) -> Log:
+        """The log itself, for methods that are not `of_counts`."""
+        from rankdrift.log.log import Log
+
+        assert isinstance(self.source, Log)  # compare sees to it
+        return self.source
+
     @cached_property
     def counts(self) -> Counts:
         """The log harvested, all segments together."""
+        from rankdrift.counts.counts import Counts
         from rankdrift.harvesting.counting import harvest
 
-        return harvest(self.log, progress=self.progress).pool()
+        if isinstance(self.source, Counts):
+            return self.source.pool()
+        return harvest(self.source, progress=self.progress).pool()
 
     @cached_property
     def reference(self) -> int:
@@ -143,6 +155,8 @@ class Method:
         The option of `compare` that it cannot do without.
     default
         Whether `compare` runs it unless told otherwise.
+    of_counts
+        Whether counts are enough for it; others look at rows of the log.
 
     Examples
     --------
@@ -160,6 +174,7 @@ class Method:
     run: Callable[[Method, Inputs], Estimate]
     option: Option | None = None
     default: bool = False
+    of_counts: bool = False
 
     def estimate(self, inputs: Inputs) -> Estimate:
         """The curve by this method, after saying what is being done."""

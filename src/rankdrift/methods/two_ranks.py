@@ -298,7 +298,7 @@ def _gaps(
                 f"deviation of {deviation:.2f} in its log, more than {LARGEST_DEVIATION:.2f}"
             )
         else:
-            gaps[rank] = "no clicked pair moved to or from it"
+            gaps[rank] = "no clicked pair moved there or away"
     return gaps
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from rankdrift.core.errors import NotIdentified
+from rankdrift.core.types import Floats
 from rankdrift.core.verdicts import Verdict
 from rankdrift.core.words import chance_words, many, off_by
 from rankdrift.diagnosis.agreement import ADD_DAYS, EXCLUDED, could_see
@@ -36,7 +37,7 @@ def check(data: Data) -> Finding:
     )
     # The pooled curve takes a little of every query's own.
     product = scores[0] * scores[1] + known[0] * known[1] / max(float(sum(known).sum()), 1e-300)
-    together = float((known[0] * known[1]).sum())
+    together = within_queries(*known)
     total, square = float(product.sum()), float((product**2).sum())
     if not square > 0 or not together > 0:
         raise NotIdentified("no query was seen on odd and on even days.")
@@ -66,6 +67,23 @@ def check(data: Data) -> Finding:
             "queries": int((product != 0).sum()),
         },
     )
+
+
+def within_queries(odd: Floats, even: Floats) -> float:
+    """The sum over queries of a query's share of `odd` times that of `even`, given sums over the
+    queries of each bucket (G,).
+
+    A bucket holds many queries where a log has many, and the product of its sums has those of two
+    different queries in it. Two queries are as likely to be in one bucket as in two that stand side
+    by side: with the one taken off the other, such products are gone in the mean.
+
+    Parameters
+    ----------
+    odd, even
+        Of the days that are odd and even.
+    """
+    odd, even = (np.resize(np.append(each, 0.0), len(each) + len(each) % 2) for each in (odd, even))
+    return float((np.diff(odd.reshape(-1, 2)) * np.diff(even.reshape(-1, 2))).sum())
 
 
 ASSUMPTIONS.register(

@@ -287,7 +287,7 @@ def _propensities(
         method=f"bayes, {WORDS[options.relevance].format(_prior(counts))}",
         errors="posterior",
         parameters=layout.size,
-        gaps=dict.fromkeys(outside.tolist(), "no clicked pair moved to or from it"),
+        gaps=dict.fromkeys(outside.tolist(), "no clicked pair moved there or away"),
         provenance={
             "version": __version__,
             "method": "bayes",

@@ -22,5 +22,6 @@ METHODS.register(
         needs="pairs that moved and were clicked",
         fails="docs rise when they become better",
         run=_bayes,
+        of_counts=True,
     )
 )

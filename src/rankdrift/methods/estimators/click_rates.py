@@ -6,9 +6,12 @@ from rankdrift.methods.method import METHODS, Estimate, Inputs, Kind, Method
 
 
 def _ctr(method: Method, inputs: Inputs) -> Estimate:
+    from rankdrift.counts.counts import Counts
     from rankdrift.methods.click_rates import ctr
     from rankdrift.methods.tallies import tally
 
+    if isinstance(inputs.source, Counts):
+        return method.made(ctr(inputs.counts, reference=inputs.reference))
     curve = ctr(tally(inputs.log), reference=inputs.reference)
     return method.made(curve, by_bucket=curve.deviations)
 
@@ -24,5 +27,6 @@ METHODS.register(
         fails="there is a ranker",
         run=_ctr,
         default=True,
+        of_counts=True,
     )
 )

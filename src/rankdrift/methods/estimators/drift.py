@@ -28,6 +28,7 @@ def curve_method(curve: str, label: str = "a curve", *, default: bool = False) -
         fails="docs rise when they become better",
         run=_estimate,
         default=default,
+        of_counts=True,
     )
 
 

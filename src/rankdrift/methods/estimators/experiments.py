@@ -43,7 +43,7 @@ def _apart(inputs: Inputs) -> Inputs:
         return inputs
     roles = replace(log.roles, randomised=inputs.randomised)
     apart = replace(log, roles=roles, rules=replace(log.rules, randomised_apart=True))
-    return replace(inputs, log=apart, asked=inputs.reference, _read={})
+    return replace(inputs, source=apart, asked=inputs.reference, _read={})
 
 
 def _swaps(method: Method, inputs: Inputs) -> Estimate:

@@ -22,5 +22,6 @@ METHODS.register(
         needs="ranks with dozens of clicks of the same pairs",
         fails="docs rise when they become better",
         run=_ratio,
+        of_counts=True,
     )
 )
