@@ -292,6 +292,18 @@ class Counts(Tabular):
         numbers = ("rank", "impressions", "clicks")
         return {**named, **{name: getattr(by_rank, name).tolist() for name in numbers}}
 
+    @property
+    def window(self) -> int | None:
+        """Of how many days each of `days` is the first; None if each is one day."""
+        window = self.options.get("window")
+        return int(str(window).removesuffix("d")) if window else None
+
+    def many_days(self) -> str:
+        """How many days or windows they are of, in words."""
+        if self.window is None:
+            return many(len(self.days), "day")
+        return f"{many(len(self.days), 'window')} of {self.window} days"
+
     def summary(self) -> dict[str, Any]:
         """The size of the counts, as plain values for JSON."""
         return {
@@ -309,6 +321,7 @@ class Counts(Tabular):
             "max_rank": self.max_rank,
             "max_shown": self.max_shown,
             "days": len(self.days),
+            "window": self.window,
             "first_day": self.days[0] if self.days else None,
             "last_day": self.days[-1] if self.days else None,
             "sources": len(self.sources),
@@ -324,7 +337,7 @@ class Counts(Tabular):
             f"{many(self.n_pairs, 'pair')} with {many(self.n_clicks, 'click')}",
             named_ranks(self.ranks.tolist(), most=3) if self.n_pairs else "",
             by if self.segment_columns else "",
-            days,
+            f"{self.many_days()} from {days}" if self.window else days,
         )
 
     def _repr_html_(self) -> str:
