@@ -3,6 +3,7 @@
     python -m benchmarks clickmodels           all models, and CLAX's of three of them
     python -m benchmarks.clickmodels agree     a smaller log: do both find the same?
     python -m benchmarks.clickmodels lab       each model on clicks that each of them made
+    python -m benchmarks.clickmodels judged    relevance by each, on clicks that it made
 
 Users of the made-up log do what a DBN says. Every model is fitted in a process of its own on one
 thread; seconds are those of the processor, so that other work on the machine matters less, and the
@@ -225,35 +226,10 @@ def lab(seed: int = 1) -> dict[str, dict[str, float]]:
     """Each model on clicks that each of them made: log-likelihood held out, less the truth's."""
     from rankdrift.clickmodels.model import log_likelihood
     from rankdrift.clickmodels.models import MODELS
-    from rankdrift.clickmodels.searches import make_searches
 
     rng = np.random.default_rng(seed)
-    pairs = LAB_QUERIES * LAB_DOCS
-    z, satisfies = rng.beta(1, 4, pairs), rng.beta(2, 3, pairs)
-    looks = np.append(0.5, 0.95 / np.arange(1, LENGTH + 1) ** 0.7)
-    after = np.outer(looks, np.append(1.0, np.full(LENGTH, 0.6)))
-    worlds: dict[str, tuple[Any, ...]] = {
-        "pbm": (z, looks),
-        "cm": (z,),
-        "dcm": (z, np.append(0.5, np.linspace(0.4, 0.8, LENGTH))),
-        "ccm": (z, 0.9, 0.8, 0.2),
-        "ubm": (z, after),
-        "sdbn": (z, satisfies),
-        "dbn": (z, satisfies, 0.85),
-    }
-
-    def lists() -> Any:
-        query = rng.choice(LAB_QUERIES, LAB_SEARCHES, p=_popular(LAB_QUERIES))
-        doc = np.argsort(-_scores(z, query, rng), axis=1)[:, :LENGTH]
-        return make_searches(
-            np.full(LAB_SEARCHES, LENGTH),
-            (query[:, None] * LAB_DOCS + doc).ravel(),
-            np.tile(np.arange(1, LENGTH + 1), LAB_SEARCHES),
-            np.zeros(LAB_SEARCHES * LENGTH, bool),
-            np.repeat(np.arange(LAB_QUERIES), LAB_DOCS),
-        )
-
-    train, test = lists(), lists()
+    worlds = _worlds(rng)
+    train, test = (_lists(worlds["pbm"][0], rng, LAB_SEARCHES) for _ in range(2))
     found: dict[str, dict[str, float]] = {}
     for world, numbers in worlds.items():
         truth = MODELS.get(world)(*numbers)
@@ -275,6 +251,89 @@ def lab(seed: int = 1) -> dict[str, dict[str, float]]:
     return found
 
 
+def judged(seeds: int = 4, searches: int = 20_000) -> None:
+    """Relevance by each model on clicks that it made, beside click rates and the truth."""
+    import pyarrow as pa
+
+    from rankdrift.clickmodels.models import MODELS
+    from rankdrift.judging.judging import judge
+
+    rows = []
+    for name in _worlds(np.random.default_rng(0)):
+        found = []
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            numbers = _worlds(rng)[name]
+            data = MODELS.get(name)(*numbers).sample(_lists(numbers[0], rng, searches), rng)
+            log = {
+                "search": data.lists.list_of_rows(),
+                "query": data.query_of_pair[data.pair],
+                "doc": data.pair,
+                "rank": data.rank,
+                "click": data.click,
+            }
+            top = {"pbm": lambda x: x[1][1], "ubm": lambda x: x[1][1, 0]}.get(name, lambda x: 1.0)
+            made = judge(pa.table(log), model=name, min_exposure=0)
+            found.append(_told_of(made, numbers[0] * top(numbers)))
+        rows.append([name, *(f"{x:.3f}" for x in np.nanmean(found, axis=0))])
+    measure.show(
+        f"Relevance by each model, of {searches:,} searches that it made; means of {seeds} seeds",
+        ("", "RMSE of the click rate", "of ours", "its rank correlation", "ours",
+         "covered: exposure <5", "5-50", ">50"),
+        rows,
+        "All pairs. Intervals are those of 95%.",
+    )  # fmt: skip
+
+
+def _told_of(made: Any, truth: Any) -> list[float]:
+    from scipy.stats import spearmanr
+
+    z = truth[made.docs[made.doc].astype(int)]
+    rate = made.clicks / made.appearances
+    inside = (made.low <= z) & (z <= made.high)
+    bins = [(0, 5), (5, 50), (50, np.inf)]
+    return [
+        *(float(np.sqrt(((x - z) ** 2).mean())) for x in (rate, made.relevance)),
+        *(float(spearmanr(x, z)[0]) for x in (rate, made.relevance)),
+        *(
+            float(inside[(made.exposure >= low) & (made.exposure < high)].mean())
+            for low, high in bins
+        ),
+    ]
+
+
+def _worlds(rng: np.random.Generator) -> dict[str, tuple[Any, ...]]:
+    """The numbers of each model, relevance first."""
+    pairs = LAB_QUERIES * LAB_DOCS
+    z, satisfies = rng.beta(1, 4, pairs), rng.beta(2, 3, pairs)
+    looks = np.append(0.5, 0.95 / np.arange(1, LENGTH + 1) ** 0.7)
+    after = np.outer(looks, np.append(1.0, np.full(LENGTH, 0.6)))
+    return {
+        "pbm": (z, looks),
+        "cm": (z,),
+        "dcm": (z, np.append(0.5, np.linspace(0.4, 0.8, LENGTH))),
+        "ccm": (z, 0.9, 0.8, 0.2),
+        "ubm": (z, after),
+        "sdbn": (z, satisfies),
+        "dbn": (z, satisfies, 0.85),
+    }
+
+
+def _lists(z: Any, rng: np.random.Generator, searches: int) -> Any:
+    """Lists of a ranker that knows half of what is relevant."""
+    from rankdrift.clickmodels.searches import make_searches
+
+    query = rng.choice(LAB_QUERIES, searches, p=_popular(LAB_QUERIES))
+    doc = np.argsort(-_scores(z, query, rng), axis=1)[:, :LENGTH]
+    return make_searches(
+        np.full(searches, LENGTH),
+        (query[:, None] * LAB_DOCS + doc).ravel(),
+        np.tile(np.arange(1, LENGTH + 1), searches),
+        np.zeros(searches * LENGTH, bool),
+        np.repeat(np.arange(LAB_QUERIES), LAB_DOCS),
+    )
+
+
 def _popular(queries: int) -> Any:
     weight = 1 / np.arange(1, queries + 1) ** 0.7
     return weight / weight.sum()
@@ -290,5 +349,7 @@ if __name__ == "__main__":
         print(json.dumps(_fit(*sys.argv[2:])))
     elif sys.argv[1] == "lab":
         lab(*map(int, sys.argv[2:]))
+    elif sys.argv[1] == "judged":
+        judged(*map(int, sys.argv[2:]))
     else:
         agree(*map(int, sys.argv[2:]))

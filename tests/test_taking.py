@@ -55,10 +55,9 @@ def test_inspect_and_compare_take_a_log_or_where_it_is(folder):
 
 def test_counts_are_no_log_and_propensities_are_neither(folder, tmp_path):
     hand().save(tmp_path / "p.json")
-    for function in (rd.inspect, rd.compare):
-        for given in (folder / "counts.parquet", rd.Counts.load(folder / "counts.parquet")):
-            with pytest.raises(BadOption, match="needs the log itself"):
-                function(given)
+    for given in (folder / "counts.parquet", rd.Counts.load(folder / "counts.parquet")):
+        with pytest.raises(BadOption, match="needs the log itself"):
+            rd.inspect(given)
     for function in (rd.inspect, rd.compare, rd.estimate, rd.diagnose):
         with pytest.raises(BadOption, match=r"p\.json is no log and no counts.*Propensities\.load"):
             function(tmp_path / "p.json")

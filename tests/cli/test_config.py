@@ -91,6 +91,15 @@ def test_a_run_obeys_the_environment_and_says_so(folder, rankdrift, log, monkeyp
     assert done.code == 2 and "RANKDRIFT_MAX_RANK: 'ten' is not a valid integer" in done.err
 
 
+def test_what_the_machine_may_use_leaves_no_trace(folder, rankdrift, log):
+    """The same bytes with much memory and with little."""
+    for name, few in (("a", ()), ("b", ("--memory", "300MB", "--threads", "1"))):
+        (folder / name).mkdir()
+        assert rankdrift("harvest", log, "-o", f"{name}/counts.parquet", *few).code == 0
+    found = [(folder / name / "counts.parquet").read_bytes() for name in "ab"]
+    assert found[0] == found[1]
+
+
 def test_a_variable_may_name_the_file(folder, rankdrift, monkeypatch):
     (folder / "other.toml").write_text("max_rank = 7\n")
     monkeypatch.setenv("RANKDRIFT_CONFIG", "other.toml")

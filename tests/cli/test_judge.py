@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.judged_logs import true_curve, world
+from support.judged_logs import RANKS, true_curve, world
 
 from rankdrift import Judgments
 from rankdrift.cli.judge import judge
@@ -103,6 +105,35 @@ def test_days_are_counted_once_and_judged_as_the_log_is(rankdrift, folder, tmp_p
     ):
         done = rankdrift("judge", days, *words)
         assert done.code == 2 and told in done.err, done.err
+
+
+def test_by_a_click_model(rankdrift, folder, tmp_path):
+    log, table = tmp_path / "log.parquet", pq.read_table(folder / "log.parquet")
+    search = np.arange(table.num_rows) // RANKS
+    pq.write_table(table.append_column("search", pa.array(search)), log)
+    words = ["judge", log, "--model", "dbn"]
+    done = rankdrift(
+        *words, "-o", tmp_path / "j.parquet", "--export", f"trec={tmp_path / 'qrels.txt'}",
+        "--check", folder / "labels.json", "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    judgments = Judgments.load(tmp_path / "j.parquet")
+    assert judgments.options["model"] == "dbn" and judgments.propensities is None
+    assert (tmp_path / "qrels.txt").read_text().count("\n") > 100
+    assert done.json["agreement"]["auc"]["low"] > 0.5
+    for more, told in (
+        (["--propensities", folder / "p.json"], "one of the two"),
+        (["--last", 3], "leave out --last"),
+        (["--search", ""], "does not tell searches apart"),
+    ):
+        refused = rankdrift(*words, *more)
+        assert refused.code in (1, 2) and told in refused.err, refused.err
+    counted = rankdrift("judge", log, "--by", "day", "-o", tmp_path / "days")
+    assert counted.code == 0
+    refused = rankdrift("judge", tmp_path / "days", "--model", "dbn")
+    assert refused.code == 2 and "whole searches" in refused.err
+    unfit = rankdrift("judge", log, "--model", "rctr")
+    assert unfit.code == 2 and "Take one of dctr" in unfit.err
 
 
 def test_defaults_and_choices_are_those_of_python():

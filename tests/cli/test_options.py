@@ -9,6 +9,7 @@ from rankdrift.cli.options import ENGINE, HELP, NOT_TYPED, given, shorter, typed
 from rankdrift.core.errors import RankdriftError
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN
 from rankdrift.log.options import Names
+from rankdrift.simulate import pairs
 
 TYPED = [name for name in signature(read_log).parameters if name not in NOT_TYPED]
 
@@ -135,3 +136,24 @@ def test_choices_are_those_that_there_are():
     from rankdrift.core import types
 
     assert (tuple(CLICKS.choices), tuple(ERRORS.choices)) == (types.CLICKS, types.ERRORS)
+
+
+def test_a_pattern_does_not_match_what_is_written_next(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    days = [f"events_2024050{n}.parquet" for n in (1, 2, 3)]
+    others = ["a.parquet", "b.parquet", "c.parquet"]
+    for name in days:
+        (tmp_path / name).touch()
+    assert shorter(days) == ["events_*.parquet"]
+    for name in others:
+        (tmp_path / name).touch()
+    assert shorter([*days, *others]) == [*days, *others]  # *.parquet has counts.parquet, too
+
+
+def test_the_report_does_not_lead_back_to_the_estimate(rankdrift, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pairs(2_000, ranks=8, seed=1).counts.save("counts.parquet")
+    words = ("report", "counts.parquet", "-o", "report.html")
+    assert "Next: rankdrift estimate counts.parquet" in rankdrift(*words).err
+    rankdrift("estimate", "counts.parquet", "-o", "propensities.json")
+    assert "Next: rankdrift train LOG --propensities propensities.json" in rankdrift(*words).err

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from support.clicklogs import curve, frame, power
 from support.log_formats import WRITERS, plain_log
 
 from rankdrift import Counts, Propensities
@@ -49,6 +50,25 @@ def test_every_file_tells_what_it_was_made_with(run, tmp_path, monkeypatch):
     Propensities.load("curve.json")
     Counts.load("counts.parquet").save("again.parquet")
     assert settings_of("again.parquet") is None
+
+
+def test_models_and_comparisons_tell_them_too(run, tmp_path, monkeypatch):
+    frame(searches=150).to_parquet(tmp_path / "log.parquet")
+    curve(power(12)).save(tmp_path / "p.csv")
+    (tmp_path / "rankdrift.toml").write_text("[train]\ntrees = 3\n")
+    for verb in ("TRAIN", "EVALUATE"):
+        monkeypatch.setenv(f"RANKDRIFT_{verb}_SEED", "5")
+    common = ("log.parquet", "--threads", 1, "-q")
+    run("train", *common, "--propensities", "p.csv", "--fixed", "-o", "model.txt")
+    run("evaluate", *common, "--model", "model.txt", "--bootstrap", 20, "-o", "judged.json")
+    seed = {"value": 5, "from": "environment"}
+    model, comparison = settings_of("model.txt.meta.json"), settings_of("judged.json")
+    assert model["trees"] == {"value": 3, "from": "file", "place": "rankdrift.toml"}
+    assert model["propensities"]["value"] == "p.csv" and seed.items() <= model["seed"].items()
+    assert comparison["bootstrap"] == {"value": 20, "from": "command line", "place": None}
+    assert seed.items() <= comparison["seed"].items()
+    told = run("config", "--of", "model.txt.meta.json", "--changed", "--json").json["settings"]
+    assert set(told) >= {"trees", "propensities", "seed", "fixed"}
 
 
 def test_no_key_is_kept(run, tmp_path):

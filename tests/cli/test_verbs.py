@@ -57,8 +57,8 @@ def test_inspect_as_json(rankdrift, log):
     found = rankdrift("inspect", log, "--json").json
     assert set(found) == {
         "columns", "roles", "guessed", "day", "sizes", "funnel", "ctr", "support", "connected",
-        "unconnected", "remarks", "verdict", "reasons", "advice", "html", "worth_logging", "ways",
-        "origins",
+        "unconnected", "remarks", "verdict", "reasons", "advice", "html", "worth_logging",
+        "worth_segmenting", "ways", "origins",
     }  # fmt: skip
     assert list(found["worth_logging"]) == ["score", "ranker", "user", "outcome"]
     assert found["funnel"]["input"]["rows"] == found["sizes"]["rows"] == 60_000

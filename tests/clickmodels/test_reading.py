@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankdrift
+from rankdrift.clickmodels.arranging import Shown, arrange
 from rankdrift.clickmodels.lists import after_last, lay_out
 from rankdrift.clickmodels.numbering import number_pairs
 from rankdrift.clickmodels.reading import read_searches
@@ -224,12 +225,13 @@ def test_lists_are_laid_out_whole(sizes, random):
     for i in range(len(made)):
         np.testing.assert_array_equal(rows[of == i], np.arange(made.lengths[i]) + first[i])
     mark = np.array([random.random() < 0.3 for _ in rows])
-    last, after = after_last(made, mark)
+    last, after, many = after_last(made, mark)
     for i in range(len(made)):
         own = np.flatnonzero(of == i)
         marked = own[mark[own]]
         assert last[i] == (marked[-1] if len(marked) else -1)
         np.testing.assert_array_equal(after[own], own > last[i])
+        assert many[i] == after[own].sum()
 
 
 def test_whole_numbers_are_numbered_as_texts_are(tmp_path):
@@ -259,11 +261,35 @@ def test_whole_numbers_are_numbered_as_texts_are(tmp_path):
 
 
 @pytest.mark.parametrize("far", [1, 2**40])
-def test_numbers_of_pairs(far):
-    """With keys that fit 64 bits beside their row, and with those that do not."""
+def test_numbers_of_pairs(far, monkeypatch):
+    """With keys that fit 64 bits beside their row, block by block, and with those that do not."""
+    monkeypatch.setattr("rankdrift.clickmodels.numbering._BLOCK", 7)
     rng = np.random.default_rng(5)
     query, doc = rng.integers(-5, 5, 3_000) * far, rng.integers(-9, 30, 3_000) * far
     pair, query_of_pair = number_pairs(query, doc)
     keys, expected = np.unique(np.stack([query, doc]), axis=1, return_inverse=True)
     np.testing.assert_array_equal(pair, expected.ravel())
     np.testing.assert_array_equal(query_of_pair, np.unique(keys[0], return_inverse=True)[1])
+
+
+def test_rows_are_brought_together_from_the_top_down():
+    """Two searches in four runs: one has a rank twice, the other a doc."""
+    # search, query, pair, rank, clicked
+    rows = [
+        (7, 0, 1, 2, 0), (7, 0, 0, 1, 1), (5, 1, 4, 1, 0), (5, 1, 5, 2, 1),
+        (7, 0, 2, 3, 0), (7, 0, 3, 3, 1), (5, 1, 4, 3, 1), (5, 1, 6, 4, 0),
+    ]  # fmt: skip
+    s, q, pair, rank, click = (np.array(column) for column in zip(*rows, strict=True))
+    mark = (2 * rank + click).astype(np.uint32)
+    of_pair = np.array([0, 0, 0, 0, 1, 1, 1], np.uint32)
+    made = arrange(s, Shown(pair.astype(np.uint32), mark), q, None, of_pair)
+    assert {name: (lost.rows, lost.clicks) for name, lost in made.lost.items()} == {
+        "same_rank": (1, 0), "doc_twice": (2, 1),
+    }  # fmt: skip
+    found = made.searches(np.ones(2, bool))
+    of = found.lists.list_of_rows()
+    lists = {
+        tuple(zip(found.pair[of == i], found.rank[of == i], found.click[of == i], strict=True))
+        for i in range(2)
+    }
+    assert lists == {((0, 1, True), (1, 2, False), (3, 3, True)), ((5, 2, True), (6, 4, False))}

@@ -37,6 +37,7 @@ DOCUMENTS = {
     ResultKind.PROPENSITIES: {"kind": PROPENSITIES_KIND, "table": {}, "summary": {}},
     ResultKind.METHODS: dict.fromkeys(("table", "distances", "left_out", "level", "names")),
     ResultKind.RANKERS: dict.fromkeys(("models", "baselines", "table", "verdicts", "seed")),
+    ResultKind.CLICK_MODELS: dict.fromkeys(("models", "best", "reference", "words", "verdict")),
     ResultKind.DIAGNOSIS: {"verdict": "good", "checks": []},
     ResultKind.TRUTH: {"propensities": {}, "options": {}},
     # What is known about a ranker has propensities and options too.

@@ -82,6 +82,19 @@ def test_without_locks_only_what_is_old_goes(place, monkeypatch):
     assert mine.path.is_dir()
 
 
+def test_what_was_killed_before_it_had_a_lock_goes_a_minute_later(place):
+    for name, inside in (("empty", ()), ("begun", ("lock-new",)), ("full", ("lock-new", "data"))):
+        folder = place / f"{scratch._PREFIX}{name}"
+        folder.mkdir()
+        for file in inside:
+            (folder / file).touch()
+    assert remove_abandoned() == []
+    for path in sorted(place.rglob("*"), reverse=True):
+        os.utime(path, (time.time() - 61, time.time() - 61))
+    left = [path.name.removeprefix(scratch._PREFIX) for path in remove_abandoned()]
+    assert left == ["begun", "empty"]
+
+
 def test_a_link_or_a_pipe_there_is_left_alone(place):
     precious = place / "precious"
     precious.mkdir()

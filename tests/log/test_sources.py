@@ -53,8 +53,21 @@ def test_a_format_given_takes_every_file(folder):
     ],
 )  # fmt: skip
 def test_formats_by_name(tmp_path, name, format):
-    (tmp_path / name).write_text("x")
+    packed = name.lower().endswith(".gz")
+    (tmp_path / name).write_bytes(gzip.compress(b"x") if packed else b"x")
     assert find(tmp_path / name).format == format
+
+
+def test_names_that_say_otherwise_than_what_is_in_the_file(tmp_path):
+    for name in ("a.csv", "a.parquet"):
+        (tmp_path / name).write_text('{"query": "tea"}\n')
+        assert find(tmp_path / name).format == "json"
+    (tmp_path / "b.json").write_bytes(gzip.compress(b"{}"))
+    (tmp_path / "c.json.gz").write_bytes(b"{}")
+    with pytest.raises(BadLog, match=r"b.json' is compressed .* does not end in .gz.* Add that"):
+        find(tmp_path / "b.json")
+    with pytest.raises(BadLog, match=r"c.json.gz' is not compressed .* does end in .gz.* off"):
+        find(tmp_path / "c.json.gz")
 
 
 def test_globs_lists_and_repeats(folder):
@@ -98,9 +111,9 @@ def test_a_table_in_memory():
 
 def test_files_whose_names_do_not_tell_are_known_by_how_they_begin(folder):
     (folder / "dump").write_text('  {"a": 1}')
-    (folder / "packed").write_bytes(gzip.compress(b"[{}]"))
+    (folder / "packed.gz").write_bytes(gzip.compress(b"[{}]"))
     (folder / "table").write_bytes(b"PAR1...")
-    kinds = {"dump": "json", "packed": "json", "table": "parquet", "readme.txt": "text"}
+    kinds = {"dump": "json", "packed.gz": "json", "table": "parquet", "readme.txt": "text"}
     assert {name: find(folder / name).format for name in kinds} == kinds
     with pytest.raises(BadLog, match=r"Cannot tell the format of .*readme.txt.*rankdrift formats"):
         read_log(folder / "readme.txt")

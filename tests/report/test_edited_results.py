@@ -55,7 +55,9 @@ def edited(value, rng):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", ["rankers", "methods", "diagnosis", "truth", "propensities"])
+@pytest.mark.parametrize(
+    "kind", ["rankers", "methods", "click_models", "diagnosis", "truth", "propensities"]
+)
 def test_an_edited_result_is_a_page_or_an_error(kind, tmp_path):
     path = tmp_path / "result.json"
     whole, rng = document(kind, path), random.Random(kind)
@@ -102,4 +104,15 @@ def test_the_field_is_named(kind, change, words, tmp_path):
     change(found)
     path.write_text(json.dumps(found))
     with pytest.raises(RankdriftError, match=words):
+        make_report([path])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_interval_that_is_there_at_some_ranks_only(tmp_path):
+    found = document("methods", tmp_path)
+    name = next(name for name in found["table"] if f"{name}_low" in found["table"])
+    found["table"][f"{name}_low"][2] = None
+    path = tmp_path / "methods.json"
+    path.write_text(json.dumps(found))
+    with pytest.raises(RankdriftError, match="intervals at some of its ranks only"):
         make_report([path])

@@ -32,7 +32,9 @@ from rankdrift.report.page.support import clicks_to_weigh, support_by_rank
 from rankdrift.report.results import gather
 
 FINE = {"name": "fit", "verdict": "good"}
-SECTIONS = set("curve rates checks support funnel methods rankers use provenance".split())
+SECTIONS = set(
+    "curve rates checks support funnel methods click-models rankers use provenance".split()
+)
 
 
 class Page(HTMLParser):
@@ -84,6 +86,7 @@ def test_everything_given_is_told(whole):
         ResultKind.PROPENSITIES,
         ResultKind.METHODS,
         ResultKind.RANKERS,
+        ResultKind.CLICK_MODELS,
         ResultKind.TRUTH,
     ]
     p, counts = made().curve, made().counts
@@ -94,6 +97,9 @@ def test_everything_given_is_told(whole):
         f"{counts.funnel.rows:,}", f"{counts.n_pairs:,}", "pair never got a click",
         *(told for check in checks.checks for told in (check.words, check.advice)),
         "loglog over direct", "It needs features.",
+        made().click_models.words, f"{made().click_models.scores['dbn'].log_likelihood:.5f}",
+        f"{100 * made().click_models.scores['dbn'].more:+.0f}%", "below rcm",
+        "It would not end.", "Mind the step.",
         "unbiased is better than", "+5.0 ± 1.0%", "-2.0 ± 3.0%", "no click", "321",
         p.method, "log_likelihood", "segments=segment[click]", "WHEN 30 THEN",
     ):  # fmt: skip
@@ -147,6 +153,7 @@ def test_files_are_told_apart_by_what_they_hold(tmp_path):
         all_of.curve.save(tmp_path / f"curve.{ending}", full=True)
     plain = {
         "methods": all_of.methods.to_dict(), "truth": all_of.truth,
+        "models": all_of.click_models.to_dict(),
         "diagnosis": {"verdict": "good", "unseen": [], "checks": [FINE]},
     }  # fmt: skip
     for name, document in plain.items():
@@ -160,6 +167,7 @@ def test_files_are_told_apart_by_what_they_hold(tmp_path):
         "curve.parquet": ResultKind.PROPENSITIES,
         "diagnosis.json": ResultKind.DIAGNOSIS,
         "methods.json": ResultKind.METHODS,
+        "models.json": ResultKind.CLICK_MODELS,
         "rankers.json": ResultKind.RANKERS,
         "truth.json": ResultKind.TRUTH,
     }

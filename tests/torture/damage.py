@@ -1,5 +1,6 @@
 """Damage to bytes, and to what is inside a document."""
 
+import copy
 import json
 
 STRANGE = (
@@ -48,11 +49,11 @@ def edited(rng, content):
         if how < 0.15:
             del inside[at]
         elif how < 0.25 and isinstance(inside, list):
-            inside.insert(rng.randrange(len(inside) + 1), inside[at])
+            inside.insert(rng.randrange(len(inside) + 1), copy.deepcopy(inside[at]))
         elif how < 0.4 and type(inside[at]) in (int, float):
             inside[at] *= rng.choice((-1, 0, 1e9, 1e300))
         else:
-            inside[at] = rng.choice(STRANGE)
+            inside[at] = copy.deepcopy(rng.choice(STRANGE))
         if not document:
             break
     return json.dumps(document).encode()

@@ -22,6 +22,8 @@ from torture.kinds import REFUSED, RIGHT, kind
 from torture.logs import adds_up, made_up
 from torture.originals import LONG, VERBS, digests, undisturbed
 
+from rankdrift.cli import stopping
+
 NEW_MOUNTS = 0x20000
 NOBODY = 65534
 MEMORY = 3 << 30  # bytes that a process may map in attempts on memory
@@ -35,7 +37,12 @@ def _begin(rng, words, *, before=None, begun_anew=0.1):
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if before:
             before()
-        originals.run(words)
+        try:
+            originals.run(words)
+        except KeyboardInterrupt:
+            if stopping.asked():
+                raise
+            return 130  # it came before anybody listened
 
     def anew():
         if before:
@@ -68,8 +75,15 @@ def _whole(name, must=False):
 
 
 def _left():
+    """Files that nobody wants. A run that is killed in the instant between making its folder and
+    locking it leaves that, empty, to those that come a minute later."""
     hidden = [str(path) for path in Path(".").rglob(".rankdrift-*")]
-    return hidden + [path.name for path in Path("scratch").iterdir()]
+    folders = (path for path in Path("scratch").iterdir() if not path.is_dir() or _holds(path))
+    return hidden + [path.name for path in folders]
+
+
+def _holds(folder):
+    return [path.name for path in folder.iterdir() if path.name != "lock-new"]
 
 
 def _moment(rng, name):

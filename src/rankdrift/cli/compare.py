@@ -92,13 +92,11 @@ def compare(
 ) -> int:
     """Estimate the same curve by several methods and tell how far they are apart.
 
-    Counts are enough for the curves, ratio, bayes and ctr; other methods look at the rows of the
-    log. Exits with 1 if a method is left out because the log does not allow it.
+    Curves, ratio, bayes and ctr need no log: counts will do. Exits with 1 if a method is left out
+    because the log does not allow it.
 
     \b
         rankdrift compare 'logs/*.parquet' --methods auto,ctr --max-rank 20
-        rankdrift compare 'logs/*.parquet' --methods auto,experiment,combined \\
-            --randomised-apart -o curves/
         rankdrift compare counts.parquet --methods auto,loglog,ratio
     """
     if output:

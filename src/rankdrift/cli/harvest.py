@@ -199,7 +199,7 @@ def _by_day(screen: Screen, log: "Log", output: str, sizes: dict[str, Any]) -> i
 
 def _no_pairs(screen: Screen, log: "Log", counts: "Counts") -> int:
     """Say why there are none, and how to get some."""
-    from rankdrift.diagnosis.inspection import how_to_get_pairs, why_no_pairs
+    from rankdrift.diagnosis.advice import how_to_get_pairs, why_no_pairs
 
     screen.say(f"There are no usable pairs. {why_no_pairs(counts)}")
     screen.say(*(f"> {advice}" for advice in how_to_get_pairs(log, counts)))

@@ -110,6 +110,9 @@ def init(screen: Screen, logs: tuple[str, ...], output: str, force: bool, **opti
         }
     )
     screen.say("", f"The settings are in {output}. Look them over: what was guessed says so.")
+    if found.verdict == "unfit" and not found.ways.best:
+        screen.next("rankdrift", "inspect", *shorter(logs))
+        return Exit.UNFIT
     named = [] if output == FILE else ["--config", output]
     screen.next("rankdrift", "harvest", *shorter(logs), *named, "-o", "counts.parquet")
     return Exit.UNFIT if found.verdict == "unfit" else Exit.GOOD
@@ -125,7 +128,7 @@ def understood(found: Inspection, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def settings_text(settings: Mapping[str, Any], found: Inspection, logs: tuple[str, ...]) -> str:
     """The file: what is set, and as comments what else may be."""
-    usual = {f.name: f.default for f in fields(Rules) if f.default is not None}
+    usual: dict[str, Any] = {f.name: f.default for f in fields(Rules) if f.default is not None}
     lines = [
         *_comment(
             "How rankdrift reads this log. Every verb that runs in this folder obeys it; what is "
@@ -138,6 +141,8 @@ def settings_text(settings: Mapping[str, Any], found: Inspection, logs: tuple[st
         *_comment(f"{found.verdict}. {' '.join(found.reasons)}"),
     ]
     placed = {name for names in _PARTS.values() for name in names}
+    if found.worth_segmenting:
+        usual["segment"] = list(found.worth_segmenting)[:1]
     for heading, names in _PARTS.items():
         lines += ["", _ruled(heading)]
         for name in names or [name for name in IN_FILES if name not in placed]:

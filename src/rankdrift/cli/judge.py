@@ -37,8 +37,9 @@ UNUSED = (
 
 # What is said of judgments, and not of what --by day counts.
 _OF_JUDGMENTS = (
-    "propensities", "export", "features", "by_query", "last", "half_life", "min_exposure", "pool",
-    "scale", "thresholds", "reference", "enough", "check", "look", "level", "seed",
+    "propensities", "model", "export", "features", "by_query", "last", "half_life",
+    "min_exposure", "pool", "scale", "thresholds", "reference", "enough", "check", "look",
+    "level", "seed",
 )  # fmt: skip
 _FLAGS = {"scale": "grades"}
 
@@ -49,9 +50,15 @@ def _exports() -> str:
     return f"Also write as {forms_in_words()}; repeatable."
 
 
+def _models() -> str:
+    from rankdrift.clickmodels.models import judging_models
+
+    return f"Or a model: {', '.join(judging_models())}."
+
+
 @click.command(
     cls=Sections,
-    first=("output", "by", "propensities", "export", "last", *READING),
+    first=("output", "by", "propensities", "model", "export", *READING),
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("-o", "--output", metavar="FILE", help="Where the judgments go: .parquet.")
@@ -59,6 +66,13 @@ def _exports() -> str:
     "--by", type=click.Choice(["day"]), help="Only count: one file a day in the folder -o."
 )
 @click.option("--propensities", metavar="FILE", help="What `rankdrift estimate` wrote.")
+@click.option(
+    "--model",
+    cls=LateHelp,
+    listed=_models,
+    metavar="NAME",
+    help="Or a click model.",
+)
 @click.option(
     "--export",
     cls=LateHelp,
@@ -113,6 +127,7 @@ def judge(
     output: str | None,
     by: str | None,
     propensities: str | None,
+    model: str | None,
     export: tuple[str, ...],
     features: str | None,
     by_query: bool,
@@ -137,12 +152,14 @@ def judge(
 
     \b
         rankdrift judge logs --propensities p.json -o judgments.parquet
-        rankdrift judge logs --propensities p.json --export trec=qrels.txt
+        rankdrift judge logs --model dbn --export trec=qrels.txt
     """
     if by:
         return _by_day(screen, logs, output, options)
-    if propensities is None:
-        raise BadOption("judge needs --propensities FILE, or --by day to count only.")
+    if propensities is None and model is None:
+        raise BadOption(
+            "judge needs --propensities FILE or --model NAME, or --by day to count only."
+        )
     from rankdrift.judging.exports import FORMS
     from rankdrift.judging.file import check_ending
     from rankdrift.judging.judging import judge
@@ -163,6 +180,7 @@ def judge(
         found = judge(
             log,
             propensities,
+            model=model,
             features=split(features) if features else (),
             by_query=by_query,
             min_exposure=min_exposure,

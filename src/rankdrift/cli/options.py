@@ -6,6 +6,7 @@ import glob
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from string import digits
 from typing import Any, NamedTuple
 
 import click
@@ -341,11 +342,14 @@ def _path(context: click.Context) -> list[str]:
 
 
 def shorter(logs: Sequence[str]) -> list[str]:
-    """Files that the shell listed, as the pattern that it listed them for."""
+    """Files that the shell listed, as the pattern that it listed them for; not as one that what is
+    written here next would match too."""
     folders = {os.path.dirname(log) for log in logs}
     endings = {os.path.splitext(log)[1] for log in logs}
     if len(logs) > 2 and len(folders) == len(endings) == 1:
-        pattern = os.path.join(folders.pop(), f"*{endings.pop()}")
-        if set(glob.glob(pattern)) == set(logs):
+        names = [os.path.basename(log) for log in logs]
+        start = os.path.commonprefix(names).rstrip(digits)  # noqa: RUF071  # of names, not paths
+        pattern = os.path.join(*folders, f"{start}*{endings.pop()}")
+        if (start or folders != {""}) and set(glob.glob(pattern)) == set(logs):
             return [pattern]
     return list(logs)

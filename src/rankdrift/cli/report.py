@@ -62,11 +62,13 @@ def _next(results: tuple[str, ...], given: dict[ResultKind, str]) -> list[str]:
     used them were compared."""
     if ResultKind.RANKERS in given:
         return []
+    curve = "propensities.json"
     if ResultKind.PROPENSITIES in given:
         curve = _typed(results, given[ResultKind.PROPENSITIES])
+    if ResultKind.PROPENSITIES in given or os.path.exists(curve):
         return ["rankdrift", "train", "LOG", "--propensities", curve, "-o", "ranker.txt"]
     counts = _typed(results, given[ResultKind.COUNTS]) if ResultKind.COUNTS in given else "COUNTS"
-    return ["rankdrift", "estimate", counts, "-o", "propensities.json"]
+    return ["rankdrift", "estimate", counts, "-o", curve]
 
 
 def _typed(results: tuple[str, ...], name: str) -> str:

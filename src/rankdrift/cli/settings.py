@@ -28,6 +28,7 @@ TYPED_ONLY = (
     "config", "help_all", "output", "html", "chart", "export", "force", "schema", "metrics",
     "of", "dbt",
 )  # fmt: skip
+OF_MACHINE = ("memory", "threads")
 _ORIGINS = "rankdrift.settings"  # in a context's `meta`: where the options not typed are from
 
 Origin = Literal["default", "file", "environment", "command line"]
@@ -140,10 +141,12 @@ def in_force(ctx: click.Context, path: str | None) -> list[Setting]:
 
 
 def running_settings() -> dict[str, Any]:
-    """Every setting of the verb that runs, for what it writes: its value, and where it is from."""
+    """Every setting of the verb that runs, for what it writes: its value, and where it is from. But
+    for what the machine may use, which changes no result: it is the same with more or less."""
     ctx = click.get_current_context()
     path = settings_file(ctx.params.get("config")) if ctx.obj is None else None
-    return {setting.name: setting.to_dict() for setting in in_force(ctx, path)}
+    every = {setting.name: setting.to_dict() for setting in in_force(ctx, path)}
+    return {name: setting for name, setting in every.items() if name not in OF_MACHINE}
 
 
 def _plain(value: Any) -> Any:

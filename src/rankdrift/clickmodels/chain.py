@@ -32,7 +32,9 @@ class Tails:
     lists
         How tails are laid out.
     pair
-        (T,)
+        (T,): less the first pair of the block it is in.
+    spans
+        Of each block: its first pair, and the one after its last.
     click_pair, click_rank
         (N,): of the last click; P and 0 where there was none.
     clicks, reached
@@ -49,6 +51,7 @@ class Tails:
 
     lists: Lists
     pair: Indices
+    spans: tuple[tuple[int, int], ...]
     click_pair: Indices
     click_rank: Indices
     clicks: Floats
@@ -62,7 +65,7 @@ class Tails:
 
     def sure(self, z: Floats) -> float:
         """The log-likelihood of the clicks, and of what was reached and not clicked."""
-        return float(self.clicks @ np.log(z) + (self.reached - self.clicks) @ np.log1p(-z))
+        return float(self.clicks @ np.log(z) + (self.reached - self.clicks) @ np.log(1.0 - z))
 
     def went_on_after_click(self, first: Floats) -> Floats:
         """(P,): clicks after which users went on, given whether tails were reached (N,)."""
@@ -85,22 +88,25 @@ class Reached(NamedTuple):
 def find_tails(searches: Searches) -> Tails:
     """What is known for sure, and the lists of results of which it is not."""
     s, pairs = searches, searches.pairs
-    last, after = after_last(s.lists, s.click)
+    last, after, length = after_last(s.lists, s.click)
     rows = s.lists.one_by_one()
-    begins = np.cumsum(s.lists.lengths) - s.lists.lengths
-    length = np.add.reduceat(after[rows], begins, dtype=np.int64)
-    firsts = rows[begins]
+    query = s.query_of_pair[s.pair[rows[np.cumsum(s.lists.lengths) - 1]]]
     rows = rows[after[rows]]
     clicked = last >= 0
     click_pair = np.where(clicked, s.pair[last], pairs).astype(np.intp)
-    lists, order, where = lay_out(length, s.query_of_pair[s.pair[firsts]].astype(np.int64))
+    lists, order, where = lay_out(length, query.astype(np.int64))
+    pair = s.pair[rows[where]].astype(np.intp)
+    spans = tuple((int(pair[b.rows].min()), int(pair[b.rows].max()) + 1) for b in lists.blocks)
+    for block, (low, _) in zip(lists.blocks, spans, strict=True):
+        pair[block.rows] -= low
     known = ~after
     followed = s.click & known
     followed[last[clicked]] = False
     left = last[clicked & (length > 0)]
     return Tails(
         lists=lists,
-        pair=s.pair[rows[where]].astype(np.intp),
+        pair=pair,
+        spans=spans,
         click_pair=click_pair[order],
         click_rank=np.where(clicked, s.rank[last], 0).astype(np.intp)[order],
         clicks=s.by_pair[0],
@@ -137,10 +143,10 @@ def reach(t: Tails, z: Floats, after_click: Floats, after_none: float) -> Reache
     first = np.empty(len(t.lists))
     went_on = might_have = likely = 0.0
     stop = 1.0 - after_none
-    for block in t.lists.blocks:
+    for block, (low, high) in zip(t.lists.blocks, t.spans, strict=True):
         pair = t.pair[block.rows]
         go = after_click[block.lists]
-        pass_by = not_z[pair]
+        pass_by = not_z[low:high].take(pair, mode="clip")  # of which none is clipped
         # quiet: no click from here on, if this result is reached.
         quiet = np.empty(len(pair))
         below = np.ones(block.counts[-1])
@@ -162,8 +168,7 @@ def reach(t: Tails, z: Floats, after_click: Floats, after_none: float) -> Reache
         total = float(quiet.sum())
         went_on += total - float(quiet[: block.counts[0]].sum())
         might_have += total - _at_ends(quiet, places)
-        low, high = int(pair.min()), int(pair.max()) + 1
-        of_pair[low:high] += np.bincount(pair - low, quiet, high - low)
+        of_pair[low:high] += np.bincount(pair, quiet, high - low)
     return Reached(of_pair, first, went_on, might_have, likely)
 
 
@@ -227,6 +232,40 @@ def without_clicks(searches: Searches, z: Floats, after_click: Floats, after_non
     return found
 
 
+def looked_below(searches: Searches, z: Floats, after_click: Floats, after_none: float) -> Floats:
+    """(T,): how likely each result that was not clicked was reached, given all clicks of its search
+    and were it not relevant; 1 above a click. See `go_down`.
+    """
+    _, after, _ = after_last(searches.lists, searches.click)
+    found = np.ones(searches.rows)
+    stop = 1.0 - after_none
+    for block in searches.lists.blocks:
+        z_of, go_of, out = (x[block.rows] for x in (z, after_click, found))
+        tail = after[block.rows]
+        places = list(block.places())
+        # quiet: no click below, if users came here.
+        quiet = np.empty(len(z_of))
+        below = np.ones(block.counts[-1])
+        for count, place in reversed(places):
+            below = np.append(below, np.ones(count - len(below)))
+            quiet[place] = stop + after_none * below
+            below = (1.0 - z_of[place]) * quiet[place]
+        # come: users came here, with no click since the last; happened: that there was none.
+        come = np.ones(block.counts[0])
+        happened = np.ones(block.counts[0])
+        begins = np.ones(block.counts[0], bool)  # of what is below the last click
+        for count, place in places:
+            come, here, pass_by = come[:count], tail[place], 1.0 - z_of[place]
+            passed = come * pass_by * quiet[place]
+            happened = np.where(begins[:count], 1.0 - come + passed, happened[:count])
+            quietly = come * quiet[place]
+            likely = quietly / np.maximum(happened - passed + quietly, 1e-300)
+            out[place] = np.where(here, likely, 1.0)
+            come = np.where(here, come * pass_by * after_none, go_of[place])
+            begins = ~here
+    return found
+
+
 class ChainModel(ClickModel):
     """A model in which users go down the list until they stop: says with which chances."""
 
@@ -245,6 +284,13 @@ class ChainModel(ClickModel):
     def click_probabilities(self, searches: Searches) -> Floats:
         """See `ClickModel`."""
         return without_clicks(searches, *self.chances(searches))
+
+    def looked_at(self, searches: Searches) -> Floats:
+        """See `ClickModel`. What going on after a click tells of its relevance is left out."""
+        z, after_click, after_none = self.chances(searches)
+        forward = go_down(searches, z, after_click, after_none)[0] / z
+        given_all = looked_below(searches, z, after_click, after_none)
+        return np.where(searches.click, forward, given_all)
 
     def draw(self, searches: Searches, chance: Floats) -> Bools:
         """See `ClickModel`."""

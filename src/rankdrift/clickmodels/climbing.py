@@ -12,14 +12,17 @@ from rankdrift.core.types import Floats
 
 Numbers = tuple[Floats, ...]
 """The probabilities of a model: some arrays of them."""
+Means = tuple[float, ...]
+"""Of the priors, one for each array."""
 
 SETTLED = 1e-7
 """A round that makes the mean log-likelihood of a result better by no more ends the climb."""
 MOST_ROUNDS = 2_000
-_FIRST_ROUNDS = 4  # plain ones, for the means of the priors to begin with
+_FIRST_ROUNDS = 20  # at most, for the means of the priors to begin with
 _MOST_MEANS = 10  # times that the means are found anew
 _MEAN_SETTLED = 0.01  # of themselves
 _EDGE = 1e-9
+_NEAR = 0.1  # of the way to 0 or 1 is left by a long step
 
 
 class Expected(NamedTuple):
@@ -64,51 +67,78 @@ def climb(
     NotConverged
         If rounds go on making it better.
     """
-    at: Numbers = tuple(_inside(np.asarray(x, float)) for x in start)
-    means: tuple[float, ...] = ()
-    for _ in range(_FIRST_ROUNDS):
-        found = expect(at)
-        means = tuple(map(pooled, found.successes, found.trials))
-        at = _maximised(found, means, strength)
-
+    at, means = _settle_means(expect, tuple(_inside(np.asarray(x, float)) for x in start), strength)
     for _ in range(_MOST_MEANS):
-        at = _climb_with(expect, at, means, rows=rows, strength=strength, what=what)
-        found = expect(at)
-        before, means = means, tuple(map(pooled, found.successes, found.trials))
-        if all(abs(a - b) <= _MEAN_SETTLED * a for a, b in zip(before, means, strict=True)):
+        before = means
+        at, means = _climb_with(expect, at, before, rows=rows, strength=strength, what=what)
+        if _alike(before, means):
             break
     return at
+
+
+def _settle_means(
+    expect: Callable[[Numbers], Expected], at: Numbers, strength: float
+) -> tuple[Numbers, Means]:
+    """The means of the priors, about, by rounds that find them anew each time; and how far the
+    numbers came. Long steps that make the clicks less likely are taken back."""
+
+    def step(at: Numbers) -> tuple[Numbers, float, Means]:
+        found = expect(at)
+        means = _means(found)
+        return _maximised(found, means, strength), found.likely, means
+
+    twice, best = at, -np.inf
+    before: Means = ()
+    means: Means = ()
+    for _ in range(_FIRST_ROUNDS // 2):
+        once, likely, means = step(at)
+        if likely < best:
+            at, best = twice, -np.inf
+            continue
+        twice, best, means = step(once)
+        if before and _alike(before, means):
+            break
+        at, before = tuple(map(_further, at, once, twice)), means
+    return twice, means
+
+
+def _means(found: Expected) -> Means:
+    return tuple(map(pooled, found.successes, found.trials))
+
+
+def _alike(before: Means, means: Means) -> bool:
+    return all(abs(a - b) <= _MEAN_SETTLED * a for a, b in zip(before, means, strict=True))
 
 
 def _climb_with(
     expect: Callable[[Numbers], Expected],
     at: Numbers,
-    means: tuple[float, ...],
+    means: Means,
     *,
     rows: float,
     strength: float,
     what: str,
-) -> Numbers:
-    """The same, with priors at these means."""
+) -> tuple[Numbers, Means]:
+    """The same, with priors at these means; and the means of what it ends at."""
 
-    def step(at: Numbers) -> tuple[Numbers, float]:
+    def step(at: Numbers) -> tuple[Numbers, float, Means]:
         found = expect(at)
-        prior = sum(map(_log_prior, at, means))
-        return _maximised(found, means, strength), (found.likely + strength * prior) / rows
+        height = found.likely + strength * sum(map(_log_prior, at, means))
+        return _maximised(found, means, strength), height / rows, _means(found)
 
     back: tuple[Numbers, float] | None = None
     for _ in range(MOST_ROUNDS // 2):
-        once, good = step(at)
+        once, good, _ = step(at)
         if back is not None and good < back[1]:
             at, back = back[0], None
             continue
-        twice, better = step(once)
+        twice, better, new_means = step(once)
         if better - good < SETTLED:
-            return twice
+            return twice, new_means
         at, back = tuple(map(_further, at, once, twice)), (twice, better)
     raise NotConverged(
         f"The model {what} still gets better after {MOST_ROUNDS:,} rounds. Fit it to more "
-        "searches, or leave it out with --models."
+        "searches, or take other models."
     )
 
 
@@ -134,7 +164,7 @@ def shrunk(successes: Floats, trials: Floats, strength: float, mean: float | Non
     return np.asarray((successes + strength * at) / np.maximum(trials + strength, 1e-12))
 
 
-def _maximised(found: Expected, means: tuple[float, ...], strength: float) -> Numbers:
+def _maximised(found: Expected, means: Means, strength: float) -> Numbers:
     return tuple(
         _inside(shrunk(successes, trials, strength, mean))
         for successes, trials, mean in zip(found.successes, found.trials, means, strict=True)
@@ -142,7 +172,7 @@ def _maximised(found: Expected, means: tuple[float, ...], strength: float) -> Nu
 
 
 def _log_prior(x: Floats, mean: float) -> float:
-    return mean * float(np.log(x).sum()) + (1 - mean) * float(np.log1p(-x).sum())
+    return mean * float(np.log(x).sum()) + (1 - mean) * float(np.log(1.0 - x).sum())
 
 
 def _inside(x: Floats) -> Floats:
@@ -154,4 +184,8 @@ def _further(at: Floats, once: Floats, twice: Floats) -> Floats:
     bend = twice - once - first
     size = float(np.sqrt((bend**2).sum()))
     length = float(np.sqrt((first**2).sum())) / size if size > 0 else 1.0
-    return twice if length <= 1 else _inside(at + 2 * length * first + length**2 * bend)
+    if length <= 1:
+        return twice
+    # Rounds hardly get away from 0 and 1 again, so that steps end some way before.
+    low, high = _NEAR * twice, 1.0 - _NEAR * (1.0 - twice)
+    return np.clip(at + 2 * length * first + length**2 * bend, low, high)

@@ -43,5 +43,8 @@ class DocRate(ClickModel):
     def relevance(self) -> Floats:
         return self.rates
 
+    def looked_at(self, searches: Searches) -> Floats:
+        return np.ones(searches.rows)
+
     def parameters(self) -> dict[str, Any]:
         return {"mean": float(self.rates.mean())}

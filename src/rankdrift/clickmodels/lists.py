@@ -132,7 +132,7 @@ def lay_out(
     return Lists(sizes, tuple(blocks)), order, rows
 
 
-def after_last(lists: Lists, mark: Bools) -> tuple[Indices, Bools]:
+def after_last(lists: Lists, mark: Bools) -> tuple[Indices, Bools, Ints]:
     """Where each list was marked last, and which elements come after that.
 
     Parameters
@@ -145,13 +145,15 @@ def after_last(lists: Lists, mark: Bools) -> tuple[Indices, Bools]:
     Returns
     -------
     tuple
-        (N,) the element, -1 where none is; (T,) whether no element from here on is.
+        (N,) the element, -1 where none is; (T,) whether no element from here on is; (N,) how many
+        those are.
     """
     last = np.full(len(lists), -1, np.intp)
     after = np.empty(lists.rows, bool)
+    counts = np.zeros(len(lists), np.int64)
     for block in lists.blocks:
         marked, free = mark[block.rows], after[block.rows]
-        found = last[block.lists]
+        found, length = last[block.lists], counts[block.lists]
         clear = np.ones(block.lists.stop - block.lists.start, bool)
         for count, place in reversed(list(block.places())):
             hit = marked[place]
@@ -160,4 +162,5 @@ def after_last(lists: Lists, mark: Bools) -> tuple[Indices, Bools]:
             found[rows] = block.rows.start + place.start + rows
             clear[:count] &= ~hit
             free[place] = clear[:count]
-    return last, after
+            length[:count] += clear[:count]
+    return last, after, counts

@@ -71,6 +71,15 @@ class ClickModel(ABC):
     def relevance(self) -> Floats:
         """(P,): of every pair, from 0 to 1; of a model that knows none, all the same."""
 
+    def looked_at(self, searches: Searches) -> Floats | None:
+        """(T,): how likely each result was looked at, beside one at the top of a list.
+
+        Of a result that was clicked, given the clicks above it; of another, given all clicks of its
+        search, but not that it was passed over itself: as a function of its own relevance z, the
+        likelihood is 1 - looked_at z. None of a model that does not tell looks from docs.
+        """
+        return None
+
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """The few numbers that do not belong to pairs, as plain values."""

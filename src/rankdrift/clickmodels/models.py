@@ -29,3 +29,8 @@ for _model in (
     DynamicBayesian,
 ):
     MODELS.register(_model)
+
+
+def judging_models() -> list[str]:
+    """Names of those that tell what users look at from what they want, and so judge docs."""
+    return [model.name for model in MODELS if model.looked_at is not ClickModel.looked_at]

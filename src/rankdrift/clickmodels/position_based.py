@@ -47,5 +47,8 @@ class PositionBased(ClickModel):
     def relevance(self) -> Floats:
         return self.z
 
+    def looked_at(self, searches: Searches) -> Floats:
+        return np.asarray((self.looks / self.looks[1])[searches.rank])
+
     def parameters(self) -> dict[str, Any]:
         return {"propensities": (self.looks[1:] / self.looks[1]).tolist()}

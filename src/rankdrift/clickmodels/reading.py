@@ -1,7 +1,7 @@
 """Log -> Searches to learn from, and searches held out.
 
-The engine numbers the pairs and hands out every row as two whole numbers: which search, and which
-pair at which rank, clicked or not. Queries and docs that are whole numbers themselves are handed
+The engine numbers the pairs and hands out every row as whole numbers: which search, which pair, and
+at which rank, clicked or not. Queries and docs that are whole numbers themselves are handed
 out as they are, and numbered here. Where a log has more searches than are wanted, it draws queries
 and hands out only theirs, so that what comes home stays bounded however large the log is.
 
@@ -13,24 +13,25 @@ not, as in a harvest. Clicks on one row count once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.clickmodels.lists import lay_out
+from rankdrift.clickmodels.arranging import Made, Shown, arrange
 from rankdrift.clickmodels.numbering import number_pairs
 from rankdrift.clickmodels.searches import Searches
 from rankdrift.core.errors import BadLog, BadOption
-from rankdrift.core.types import Bools, Indices, Ints
+from rankdrift.core.types import Bools
 from rankdrift.core.words import many
 from rankdrift.counts.funnel import INPUT, REASONS, USED, Dropped, Funnel, Used, waterfall
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.log import Log
 from rankdrift.log.probing import probe, refuse_rank_zero
 from rankdrift.log.sql import rows as row_steps
+from rankdrift.log.sql import values
 from rankdrift.log.sql.plan import (
     ANSWER,
     OUTSIDE,
@@ -50,11 +51,9 @@ HELD_OUT = 0.2
 """The share of searches that is held out."""
 NUMBERED = "numbered"  # the step that has the pairs, with their numbers
 _PARTS = 4096  # that queries are dealt into, some of which are drawn
-# A row in one number: the pair, 32 bits; clicked or not, 1; the rank.
-_CLICK, _RANK = 1 << 32, 1 << 33
+_MARK = "CAST(CASE WHEN r.click > 0 THEN 1 ELSE 0 END + 2 * r.rank AS INTEGER) AS v"
 _DEEPEST = 65_535
 _SMALL, _HUGE = 2**31, 2**62
-_SHORT = 32  # lists so long are looked through row by row for docs that are there twice
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +110,7 @@ def read_searches(
     _check(log, split, held_out, searches)
     remarks = list(probe(log))
     day = log.roles.day if split == "time" else None
-    planner = log.planner(
-        roles=replace(log.roles, same=(), segment=(), time=None, day=day),
-        rules=replace(log.rules, window=1),
-    )
+    planner = _planner(log, day)
     tally = _tally(log, planner)
     parts = _PARTS
     if searches is not None and tally.searches > searches:
@@ -124,30 +120,9 @@ def read_searches(
             f"{parts / _PARTS:.1%} of the queries are read, drawn at random. Read more with "
             "--searches, or all of them with --searches 0."
         )
-    plan = _plan(planner, parts, split == "time")
-    numbered = not _whole_numbers(planner)
-    connection = log.engine.run(plan, progress)
-    try:
-        found = connection.execute(f"FROM {RESULT_TABLE}").fetchnumpy()
-    finally:
-        connection.execute(f"DROP TABLE IF EXISTS {RESULT_TABLE}")
-    arrays = {name: np.ma.getdata(column) for name, column in found.items()}
-    if not len(arrays["v"]):
+    made = _run(log, planner, range(parts), split == "time", progress)
+    if made is None:
         raise BadLog("No query was drawn. Read more searches, with --searches.")
-    del found
-    if numbered:
-        v, q = arrays.pop("v").view(np.uint64), arrays.pop("q")
-        pair = v.astype(np.uint32)
-        query_of_pair = np.zeros(int(pair.max()) + 1, np.uint32)
-        query_of_pair[pair] = q
-    else:
-        q = arrays.pop("q")
-        pair, query_of_pair = number_pairs(q, arrays.pop("doc"))
-        v = arrays.pop("v").astype(np.uint64)
-        v <<= np.uint64(32)
-        v |= pair
-    made = _arrange(arrays.pop("s"), v, q, arrays.get("d"), query_of_pair)
-    del arrays, q, pair, v
     held = _held_out(made, held_out, seed)
     train, test = (made.searches(which) for which in (~held, held))
     if not train.click.any() or not test.click.any():
@@ -156,7 +131,121 @@ def read_searches(
             f"{int(test.click.sum()):,} held out are too few to tell models apart. Read more of "
             "the log, or hold out another share (--held-out)."
         )
-    return Read(train, test, _funnel(tally, made), tuple(remarks))
+    return Read(train, test, _funnel(tally, [_Used(made, train, test)]), tuple(remarks))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The searches of some queries, and what their pairs are called.
+
+    Parameters
+    ----------
+    searches
+        All of them.
+    names
+        (P,) each: the columns of the query as text, and the doc.
+    """
+
+    searches: Searches
+    names: Mapping[str, NDArray[Any]]
+
+
+@dataclass(eq=False)
+class Parts:
+    """A log's searches, the queries dealt into parts, so that memory stays bounded: iterate.
+
+    Parameters
+    ----------
+    log
+        From `read_log`; it must tell searches apart.
+    searches
+        About how many to hold at once.
+    progress
+        Called with the name of each step and the share of it that is done, 0 to 1.
+    """
+
+    log: Log
+    searches: int = MOST_SEARCHES
+    progress: Progress | None = None
+    funnel: Funnel = field(default_factory=Funnel, init=False)
+    """What became of the log's rows, once all parts were read."""
+
+    def __iter__(self) -> Iterator[Part]:
+        _check(self.log, "search", HELD_OUT, self.searches)
+        probe(self.log)
+        planner = _planner(self.log, None)
+        tally = _tally(self.log, planner)
+        size = max(round(_PARTS * min(self.searches / max(tally.searches, 1), 1.0)), 1)
+        used = []
+        for start in range(0, _PARTS, size):
+            parts = range(start, min(start + size, _PARTS))
+            made = _run(self.log, planner, parts, False, self.progress)
+            if made is None:
+                continue
+            searches = made.searches(np.ones(len(made.s), bool))
+            used.append(_Used(made, searches))
+            del made
+            yield Part(searches, _names(self.log, planner, parts, self.progress))
+        self.funnel = _funnel(tally, used)
+
+
+def _planner(log: Log, day: str | None) -> Planner:
+    return log.planner(
+        roles=replace(log.roles, same=(), segment=(), time=None, day=day),
+        rules=replace(log.rules, window=1),
+    )
+
+
+def _run(
+    log: Log, planner: Planner, parts: range, days: bool, progress: Progress | None
+) -> Made | None:
+    """The searches of the queries in these parts; None where there are none."""
+    found = _fetched(log, _plan(planner, parts, days), progress)
+    if not len(found["v"]):
+        return None
+    q, mark = found.pop("q"), found.pop("v").view(np.uint32)
+    if _whole_numbers(planner):
+        pair, query_of_pair = number_pairs(q, found.pop("doc"))
+    else:
+        pair = found.pop("pair").view(np.uint32)
+        query_of_pair = np.zeros(int(pair.max()) + 1, np.uint32)
+        query_of_pair[pair] = q
+    return arrange(found.pop("s"), Shown(pair, mark), q, found.get("d"), query_of_pair)
+
+
+def _names(
+    log: Log, planner: Planner, parts: range, progress: Progress | None
+) -> dict[str, NDArray[Any]]:
+    """The texts of the pairs in these parts, in the order of their numbers."""
+    d, columns = planner.dialect, planner.columns
+    texts = {
+        name: values.as_text(name, columns[column].kind, d)
+        for name, column in zip(planner.queries, planner.roles.query, strict=True)
+    } | {"doc": d.text.format("doc")}
+    picked = ", ".join(f"{sql} AS {name}" for name, sql in texts.items())
+    numbered, _ = _numbered(planner, _chosen(planner, parts))
+    result = Step(RESULT, f"SELECT pair, {picked} FROM {NUMBERED}")
+    plan = Plan((*row_steps.steps(planner)[:-1], numbered, result))
+    found = _fetched(log, plan, progress)
+    order = np.argsort(found.pop("pair"))
+    return {name: column[order] for name, column in found.items()}
+
+
+def _fetched(log: Log, plan: Plan, progress: Progress | None) -> dict[str, NDArray[Any]]:
+    connection = log.engine.run(plan, progress)
+    try:
+        found = connection.execute(f"FROM {RESULT_TABLE}").fetchnumpy()
+    finally:
+        connection.execute(f"DROP TABLE IF EXISTS {RESULT_TABLE}")
+    return {name: _without_mask(column) for name, column in found.items()}
+
+
+def _without_mask(column: Any) -> NDArray[Any]:
+    """None where a text is missing; numbers never are."""
+    plain = np.ma.getdata(column)
+    if column.dtype.kind == "O":
+        plain[np.ma.getmaskarray(column)] = None
+    return np.asarray(plain)
 
 
 def _check(log: Log, split: Split, held_out: float, searches: int | None) -> None:
@@ -236,13 +325,34 @@ def _tally(log: Log, p: Planner) -> _Tally:
     return _Tally(totals, unknown, searches)
 
 
-def _plan(p: Planner, parts: int, days: bool) -> Plan:
-    """s, the search; v, the row in one number; q, the number of its query; d, its day."""
-    d = p.dialect
+def _chosen(p: Planner, parts: range) -> str:
+    """The condition that a row can be used, and is of a query in these parts."""
     ok = "ok AND search IS NOT NULL"
-    if parts < _PARTS:
-        hashed = p.hash_sql(p.queries)
-        ok += f" AND mod(mod({hashed}, {_PARTS}) + {_PARTS}, {_PARTS}) < {parts}"
+    if len(parts) == _PARTS:
+        return ok
+    dealt = f"mod(mod({p.hash_sql(p.queries)}, {_PARTS}) + {_PARTS}, {_PARTS})"
+    return f"{ok} AND {dealt} BETWEEN {parts.start} AND {parts.stop - 1}"
+
+
+def _numbered(p: Planner, ok: str) -> tuple[Step, str]:
+    """The step that numbers the pairs of these rows, and the condition to join it with rows r."""
+    keys = [*p.queries, "doc"]
+    order = ", ".join(f"{key} IS NULL, {key}" if len(p.queries) > 1 else key for key in p.queries)
+    sql = (
+        f"SELECT {', '.join(keys)}, row_number() OVER (ORDER BY {order}, doc) - 1 AS pair,"
+        f" dense_rank() OVER (ORDER BY {order}) - 1 AS query\n"
+        f"FROM (SELECT DISTINCT {', '.join(keys)} FROM {ROWS_SHOWN} WHERE {ok}) AS rd_pairs"
+    )
+    equal = "=" if len(p.queries) == 1 else "IS NOT DISTINCT FROM"
+    same = [f"r.{key} {equal if key != 'doc' else '='} n.{key}" for key in keys]
+    return Step(NUMBERED, sql, keep=True), " AND ".join(same)
+
+
+def _plan(p: Planner, parts: range, days: bool) -> Plan:
+    """s, the search; v, twice the rank, and one more if it was clicked; q and doc, or the numbers
+    of the query and of the pair; d, the day."""
+    d = p.dialect
+    ok = _chosen(p, parts)
     kind = p.columns[p.roles.search or ""].kind
     search = d.hash.format("r.search")
     if kind == "int":
@@ -251,35 +361,26 @@ def _plan(p: Planner, parts: int, days: bool) -> Plan:
     if _whole_numbers(p):
         fields = [
             f"{search} AS s",
-            "CAST(CASE WHEN r.click > 0 THEN 1 ELSE 0 END + 2 * r.rank AS INTEGER) AS v",
+            _MARK,
             f"CAST(r.{p.queries[0]} AS {_fitting(p, p.roles.query[0])}) AS q",
             f"CAST(r.doc AS {_fitting(p, p.roles.doc)}) AS doc",
             *day,
         ]
         bare = f"SELECT {', '.join(fields)}\nFROM {ROWS_SHOWN} AS r WHERE {ok}"
         return Plan((*row_steps.steps(p)[:-1], Step(RESULT, bare)))
-    keys = [*p.queries, "doc"]
-    order = ", ".join(f"{key} IS NULL, {key}" if len(p.queries) > 1 else key for key in p.queries)
-    numbered = (
-        f"SELECT {', '.join(keys)}, row_number() OVER (ORDER BY {order}, doc) - 1 AS pair,"
-        f" dense_rank() OVER (ORDER BY {order}) - 1 AS query\n"
-        f"FROM (SELECT DISTINCT {', '.join(keys)} FROM {ROWS_SHOWN} WHERE {ok}) AS rd_pairs"
-    )
-    equal = "=" if len(p.queries) == 1 else "IS NOT DISTINCT FROM"
-    same = [f"r.{key} {equal if key != 'doc' else '='} n.{key}" for key in keys]
+    numbered, same = _numbered(p, ok)
     fields = [
         f"{search} AS s",
-        f"n.pair + CASE WHEN r.click > 0 THEN {_CLICK} ELSE 0 END"
-        f" + CAST(r.rank AS BIGINT) * {_RANK} AS v",
+        _MARK,
+        "CAST(n.pair AS INTEGER) AS pair",
         "CAST(n.query AS INTEGER) AS q",
         *day,
     ]
     result = (
         f"SELECT {', '.join(fields)}\nFROM (SELECT * FROM {ROWS_SHOWN} WHERE {ok}) AS r\n"
-        f"JOIN {NUMBERED} AS n ON {' AND '.join(same)}"
+        f"JOIN {NUMBERED} AS n ON {same}"
     )
-    steps = row_steps.steps(p)[:-1]
-    return Plan((*steps, Step(NUMBERED, numbered, keep=True), Step(RESULT, result)))
+    return Plan((*row_steps.steps(p)[:-1], numbered, Step(RESULT, result)))
 
 
 def _fitting(p: Planner, name: str | None) -> str:
@@ -304,143 +405,10 @@ def _whole_numbers(p: Planner) -> bool:
     )
 
 
-# -- lists -----------------------------------------------------------------------------------------
+# -- what is held out, and what became of all rows -----------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Made:
-    """N searches: s, query and day (N,); where each begins in v (T,), and its length (N,), from the
-    top down; rows and clicks left out, by reason."""
-
-    s: NDArray[np.uint64]
-    query: Ints
-    day: Ints | None
-    first: Indices
-    lengths: Ints
-    v: NDArray[np.uint64]
-    query_of_pair: NDArray[np.uint32]
-    lost: Mapping[str, Dropped]
-
-    def searches(self, which: Bools) -> Searches:
-        """Some of them."""
-        lists, _, rows = lay_out(self.lengths[which], self.query[which], self.first[which])
-        v = self.v[rows]
-        return Searches(
-            lists,
-            v.astype(np.uint32),
-            (v >> np.uint64(33)).astype(np.uint16),
-            (v & np.uint64(_CLICK)) > 0,
-            self.query_of_pair,
-            int(self.v.max() >> np.uint64(33)),
-        )
-
-
-def _arrange(
-    s: NDArray[Any],
-    v: NDArray[np.uint64],
-    q: NDArray[Any],
-    d: NDArray[Any] | None,
-    query_of_pair: NDArray[np.uint32],
-) -> _Made:
-    """Bring the rows of each search together, from its top down.
-
-    Logs mostly have them so already. Then nothing is moved: a search is a run of rows.
-    """
-    new = np.ones(len(s), bool)
-    np.logical_or(s[1:] != s[:-1], q[1:] != q[:-1], out=new[1:])
-    start = np.flatnonzero(new)
-    size = np.diff(np.append(start, len(s)))
-    order = np.argsort(s[start])
-    named = s[start[order]]
-    if (named[1:] == named[:-1]).any():
-        # Searches in several runs, or names that several queries share.
-        order = np.lexsort((q[start], s[start]))
-    start, size = start[order], size[order]
-    same = (s[start[1:]] == s[start[:-1]]) & (q[start[1:]] == q[start[:-1]])
-    begin = np.flatnonzero(np.append(True, ~same))
-    of_first = start[begin]
-    query = query_of_pair[v[of_first].astype(np.uint32)].astype(np.int64)
-    lengths = np.add.reduceat(size, begin).astype(np.int64)
-    first = of_first
-    if same.any():
-        v = v[_rows_of(start, size)]
-        first = np.cumsum(lengths) - lengths
-    v, first, lengths, same_rank = _in_order(v, first, lengths)
-    v, first, lengths, twice = _without_twice(v, first, lengths)
-    return _Made(
-        s[of_first].astype(np.int64).view(np.uint64),
-        query,
-        None if d is None else d[of_first].astype(np.int64),
-        first,
-        lengths,
-        v,
-        query_of_pair,
-        {"same_rank": same_rank, "doc_twice": twice},
-    )
-
-
-def _rows_of(start: Indices, size: Indices) -> Indices:
-    """Runs of rows one after the other, as rows."""
-    end = np.cumsum(size)
-    return np.asarray(np.arange(end[-1]) + np.repeat(start - (end - size), size))
-
-
-_Rows = tuple[NDArray[np.uint64], Indices, Ints, Dropped]
-"""v, where searches begin, their lengths, and what was left out."""
-
-
-def _in_order(v: NDArray[np.uint64], first: Indices, lengths: Ints) -> _Rows:
-    """Each search by its ranks, each of them once."""
-    rank = (v >> np.uint64(33)).astype(np.int32)
-    rising = np.append(True, rank[1:] > rank[:-1])
-    rising[first] = True
-    if rising.all():
-        return v, first, lengths, Dropped()
-    v = v[_rows_of(first, lengths)]
-    of = np.repeat(np.arange(len(lengths)), lengths)
-    v = v[np.lexsort((v, of))]
-    # Of a rank that is there twice the last row stays: a clicked one, as clicks sort last.
-    rank = (v >> np.uint64(33)).astype(np.int32)
-    return _kept(v, of, np.append((rank[1:] != rank[:-1]) | (of[1:] != of[:-1]), True), len(first))
-
-
-def _without_twice(v: NDArray[np.uint64], first: Indices, lengths: Ints) -> _Rows:
-    """Each search without docs that it has at two ranks."""
-    if int(lengths.max(initial=0)) <= _SHORT and not _any_twice(v, first, lengths):
-        return v, first, lengths, Dropped()
-    begins = np.zeros(len(v), bool)
-    begins[first] = True
-    of = np.cumsum(begins, dtype=np.uint64)
-    key = (of << np.uint64(32)) | v.astype(np.uint32)
-    ordered = np.sort(key)
-    same = ordered[1:] == ordered[:-1]
-    if not same.any():
-        return v, first, lengths, Dropped()
-    rows = _rows_of(first, lengths)
-    keep = ~np.isin(key[rows], ordered[1:][same])
-    return _kept(v[rows], np.repeat(np.arange(len(first)), lengths), keep, len(first))
-
-
-def _any_twice(v: NDArray[np.uint64], first: Indices, lengths: Ints) -> bool:
-    """Whether a search has a pair again some rows below."""
-    pair = v.astype(np.uint32)
-    starts = np.sort(first)
-    for below in range(1, int(lengths.max(initial=0))):
-        again = np.flatnonzero(pair[below:] == pair[:-below])
-        of, later = (np.searchsorted(starts, rows, "right") for rows in (again, again + below))
-        if (of == later).any():
-            return True
-    return False
-
-
-def _kept(v: NDArray[np.uint64], of: Indices, keep: Bools, searches: int) -> _Rows:
-    out = v[~keep]
-    lengths = np.bincount(of[keep], minlength=searches).astype(np.int64)
-    lost = Dropped(len(out), int(((out & np.uint64(_CLICK)) > 0).sum()))
-    return v[keep], np.cumsum(lengths) - lengths, lengths, lost
-
-
-def _held_out(made: _Made, share: float, seed: int) -> Bools:
+def _held_out(made: Made, share: float, seed: int) -> Bools:
     if made.day is None:
         return _mixed(made.s, seed) < share
     days, counts = np.unique(made.day, return_counts=True)
@@ -462,9 +430,27 @@ def _mixed(s: NDArray[np.uint64], seed: int) -> NDArray[np.float64]:
     return np.asarray((x ^ (x >> np.uint64(31))) / 2.0**64)
 
 
-def _funnel(tally: _Tally, made: _Made) -> Funnel:
-    rows = len(made.v)
-    clicks = int(((made.v & np.uint64(_CLICK)) > 0).sum())
+class _Used:
+    """Sums of what was made of some queries: rows, clicks and pairs used, and those left out."""
+
+    def __init__(self, made: Made, *searches: Searches) -> None:
+        known = np.zeros(searches[0].pairs, bool)
+        for each in searches:
+            known[each.pair] = True
+        self.pairs = int(known.sum())
+        self.rows = sum(each.rows for each in searches)
+        self.clicks = sum(int(each.click.sum()) for each in searches)
+        self.lost = made.lost
+
+
+def _funnel(tally: _Tally, used: Sequence[_Used]) -> Funnel:
+    rows, clicks, pairs = (
+        sum(getattr(each, name) for each in used) for name in ("rows", "clicks", "pairs")
+    )
+    same_rank, twice = (
+        Dropped(sum(e.lost[name].rows for e in used), sum(e.lost[name].clicks for e in used))
+        for name in ("same_rank", "doc_twice")
+    )
     good, _, clicked = tally.totals["good"]
     totals = dict(tally.totals)
     # Rows are used as they are: of clicks, one a row.
@@ -474,7 +460,6 @@ def _funnel(tally: _Tally, made: _Made) -> Funnel:
     lines.pop(USED)
     # Docs twice that a row tells by itself are counted already.
     told = lines.get("doc_twice", Dropped())
-    same_rank, twice = made.lost["same_rank"], made.lost["doc_twice"]
     rest = (same_rank.rows + twice.rows, same_rank.clicks + twice.clicks)
     lines["same_rank"] = same_rank
     lines["doc_twice"] = Dropped(told.rows + twice.rows, told.clicks + twice.clicks)
@@ -483,6 +468,6 @@ def _funnel(tally: _Tally, made: _Made) -> Funnel:
         total.rows,
         total.clicks,
         lines,
-        Used(rows, clicks, int((np.bincount(made.v.astype(np.uint32)) > 0).sum())),
+        Used(rows, clicks, pairs),
         {"null_click": tally.unknown},
     )

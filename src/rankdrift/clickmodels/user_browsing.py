@@ -77,6 +77,10 @@ class UserBrowsing(ClickModel):
     def relevance(self) -> Floats:
         return self.z
 
+    def looked_at(self, searches: Searches) -> Floats:
+        place = _place(searches.rank, searches.last_click, len(self.looks))
+        return np.asarray((self.looks / self.looks[1, 0]).ravel()[place])
+
     def parameters(self) -> dict[str, Any]:
         top = self.looks[1, 0]
         return {"without_click": (self.looks[1:, 0] / top).tolist()}

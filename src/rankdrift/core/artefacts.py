@@ -39,6 +39,7 @@ class ResultKind(StrEnum):
     PROPENSITIES = "propensities"
     METHODS = "comparison of methods"
     RANKERS = "comparison of rankers"
+    CLICK_MODELS = "comparison of click models"
     DIAGNOSIS = "diagnosis"
     TRUTH = "truth"
     JUDGMENTS = "judgments"
@@ -53,6 +54,7 @@ _KEYS: tuple[tuple[ResultKind, tuple[str, ...]], ...] = (
     (ResultKind.RANKER, ("backend", "features", "model")),
     (ResultKind.METHODS, ("table", "distances", "left_out", "level")),
     (ResultKind.RANKERS, ("models", "baselines", "table", "verdicts")),
+    (ResultKind.CLICK_MODELS, ("models", "best", "reference", "words")),
     (ResultKind.DIAGNOSIS, ("verdict", "checks")),
     (ResultKind.TRUTH, ("truth",)),
     (ResultKind.TRUTH, ("propensities", "options")),
@@ -60,7 +62,12 @@ _KEYS: tuple[tuple[ResultKind, tuple[str, ...]], ...] = (
 )
 
 
-REPORTED = (ResultKind.METHODS, ResultKind.RANKERS, ResultKind.DIAGNOSIS)
+REPORTED = (
+    ResultKind.METHODS,
+    ResultKind.RANKERS,
+    ResultKind.CLICK_MODELS,
+    ResultKind.DIAGNOSIS,
+)
 """Kinds that verbs print as JSON and `report` reads."""
 
 

@@ -19,8 +19,9 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]  # told apart wherever it is used
 
 _PREFIX = "rankdrift-scratch-"
-_LOCK = "lock"
+_LOCK, _NEW_LOCK = "lock", "lock-new"
 _ABANDONED = 24 * 3600.0  # seconds; nothing is written for so long by a run that is alive
+_BEGUN = 60.0  # seconds; nobody alive takes so long from making a folder to locking a file in it
 
 
 class Scratch:
@@ -40,7 +41,7 @@ class Scratch:
             _MINE.add(self)
         if fcntl is not None:
             # Locked before it has its name, so that nobody finds it unlocked.
-            unnamed = self.path / f"{_LOCK}-new"
+            unnamed = self.path / _NEW_LOCK
             self._lock = os.open(unnamed, os.O_CREAT | os.O_RDWR, 0o600)
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -105,22 +106,23 @@ def _is_ours(folder: Path) -> bool:
 def _abandoned(folder: Path) -> bool:
     lock = folder / _LOCK
     if fcntl is None or not lock.is_file():
-        return _untouched(folder)
+        begun = fcntl is not None and {path.name for path in folder.iterdir()} <= {_NEW_LOCK}
+        return _untouched(folder, _BEGUN if begun else _ABANDONED)
     handle = os.open(lock, os.O_RDWR)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:  # a file system without locks
-        return _untouched(folder)
+        return _untouched(folder, _ABANDONED)
     finally:
         os.close(handle)
     return True
 
 
-def _untouched(folder: Path) -> bool:
-    """Has nothing there been written for long?"""
+def _untouched(folder: Path, seconds: float) -> bool:
+    """Has nothing there been written for so long?"""
     times = [folder.stat().st_mtime]
     for inside, _, names in os.walk(folder):
         times += [os.stat(os.path.join(inside, name)).st_mtime for name in names]
-    return time.time() - max(times) > _ABANDONED
+    return time.time() - max(times) > seconds

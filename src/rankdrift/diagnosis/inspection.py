@@ -14,7 +14,12 @@ from rankdrift.core.verdicts import Fitness
 from rankdrift.core.words import figure, many, margin, named_ranks, ranges, share, verb
 from rankdrift.counts.connection import Connection, connection
 from rankdrift.counts.counts import Counts
-from rankdrift.counts.funnel import REASONS
+from rankdrift.diagnosis.advice import (
+    how_to_get_pairs,
+    what_more,
+    why_no_pairs,
+    worth_segmenting,
+)
 from rankdrift.diagnosis.ways import FEW, THIN, TOO_FEW, Way, Ways, as_asked, flags, try_ways
 from rankdrift.harvesting.counting import count
 from rankdrift.harvesting.plan import Sizes
@@ -40,9 +45,6 @@ WORTH_LOGGING = {
 
 SPARK_PAYS = 100_000_000
 """Rows: below, DuckDB on one machine is faster (docs/benchmarks.md has both)."""
-FEW_QUERIES = 32
-_LOOKED_AT = 10_000  # rows, for examples of what cannot be read
-"""With fewer, differences between queries decide: intervals rest on them."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,8 @@ class Inspection:
         What would help.
     worth_logging
         Columns that the log does not have and that would make more checks possible: role -> why.
+    worth_segmenting
+        Columns by which curves may differ, and that are not segments yet: name -> what they hold.
     origins
         Of a log in a known format, the fields that its columns come from.
     """
@@ -114,6 +118,7 @@ class Inspection:
     reasons: tuple[str, ...]
     advice: tuple[str, ...]
     worth_logging: Mapping[str, str]
+    worth_segmenting: Mapping[str, str] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
 
     def plot(self, **options: Any) -> "Figure":
@@ -153,6 +158,7 @@ class Inspection:
             "reasons": list(self.reasons),
             "advice": list(self.advice),
             "worth_logging": dict(self.worth_logging),
+            "worth_segmenting": dict(self.worth_segmenting),
             "origins": dict(self.origins),
         }
 
@@ -206,6 +212,7 @@ def inspect(
             for role, why in WORTH_LOGGING.items()
             if not getattr(log.roles, role) or role in empty
         },
+        worth_segmenting=worth_segmenting(log),
         origins=log.format.origins if log.format else {},
     )
 
@@ -334,7 +341,7 @@ def _judge(
         )
         return Fitness.UNFIT, [reason], better + how_to_get_pairs(log, counts)
     advice: list[str] = []
-    more = _more(counts, queries)
+    more = what_more(counts, queries)
     main, clicks = linked.main, float(counts.choices("every").weight.sum())
     reasons = [
         f"{many(counts.n_pairs, 'pair')} moved between ranks and got "
@@ -384,7 +391,7 @@ def _judge(
             verdict = Fitness.UNFIT
     if verdict != Fitness.GOOD:
         advice = better + advice + how_to_get_pairs(log, counts, queries)
-    if not log.roles.day:
+    if not log.roles.day and not log.format:
         advice.append(
             "There is no day column, so a doc's appearances are compared over the whole log; "
             "name one with --day if relevance may change over time."
@@ -423,21 +430,6 @@ def _better(ways: Ways) -> list[str]:
     return []
 
 
-def _more(counts: Counts, queries: int | None) -> str:
-    """What there should be more of."""
-    if few_queries(counts, queries):
-        return (
-            f"log more queries: all clicks are of {many(queries or 0, 'query', 'queries')}, and "
-            "more days of the same tell little"
-        )
-    return "add days"
-
-
-def few_queries(counts: Counts, queries: int | None) -> bool:
-    """Are there clicks enough, but of too few queries?"""
-    return queries is not None and 0 < FEW * queries < min(counts.n_clicks, FEW * FEW_QUERIES)
-
-
 def _unmoved(counts: Counts, linked: Connection) -> list[int]:
     """Ranks with impressions but without any comparison, down to the deepest that has one."""
     compared = {rank for block in linked.blocks for rank in block} | set(linked.alone)
@@ -470,112 +462,6 @@ def _unbroken(main: tuple[int, ...]) -> int:
             break
         last = rank
     return last
-
-
-def why_no_pairs(counts: Counts) -> str:
-    """Why these counts have no pair, in words."""
-    funnel = counts.funnel
-    if funnel.clicks == 0:
-        return f"There is not a single click in {many(funnel.rows, 'row')}."
-    name, words, rows, clicks, _ = max(
-        (line for line in funnel.lines() if line[0] not in ("input", "used")),
-        key=lambda line: (line[3], line[2]),
-    )
-    ranks = counts.pool().by_rank.rank
-    if len(ranks) == 1:
-        return f"Every result was shown at rank {ranks[0]}, so there are no two ranks to compare."
-    if name == "one_rank":
-        return (
-            "No pair appeared at two different ranks and got a click: what the filters leave, "
-            f"{many(clicks, 'click')}, is on pairs that kept one rank."
-        )
-    return (
-        f"No pair is left after the filters. Of {many(funnel.clicks, 'click')} in the log most "
-        f"went here: {words} ({many(clicks, 'click')}, {many(rows, 'row')})."
-    )
-
-
-def how_to_get_pairs(log: Log, counts: Counts, queries: int | None = None) -> list[str]:
-    """What would give a log more pairs.
-
-    Parameters
-    ----------
-    log
-        As it was read.
-    counts
-        Its harvest.
-    queries
-        How many different ones it has, if that is known.
-    """
-    dropped = {name: (rows, clicks) for name, _, rows, clicks, _ in counts.funnel.lines()}
-    advice = []
-    if len(counts.pool().by_rank.rank) == 1:
-        return [
-            "Check the column of ranks (--rank), and whether they start again on every page "
-            "(--page)."
-        ]
-    lost = {name: dropped.get(name, (0, 0))[0] for name in ("bad_rank", "bad_click", "no_day")}
-    misread = any(rows * 2 > counts.funnel.rows for rows in lost.values())  # more would not help
-    if counts.funnel.clicks and few_queries(counts, queries):
-        advice.append(f"{_more(counts, queries).capitalize()}.")
-    elif counts.funnel.clicks and not misread:
-        advice.append(
-            f"Add days or traffic: a pair must be shown again at another rank{_within(log)}."
-        )
-    elif not misread:
-        told = _examples(log, "bad_click") if lost["bad_click"] else ""
-        words = f"(--click, --clicked or --click-events){told}"
-        advice.append(f"Check the column of clicks {words}.")
-    if dropped.get("one_rank", (0, 0))[1] and (len(log.roles.query) > 1 or log.roles.same):
-        advice.append(
-            "Fewer --query or --same columns make more appearances the same pair, if "
-            "relevance allows."
-        )
-    for name, fix in (
-        ("deep_rank", "--max-rank"),
-        ("where", "--where"),
-        ("no_query", "--query"),
-        ("no_day", "--day and --time-zone"),
-        ("no_same", "--same"),
-        ("bad_rank", "--rank"),
-        ("bad_click", "--click"),
-        ("doc_twice", "--search (and --dedupe)"),
-        ("stray_click", "--clicked, --click-events or --search"),
-    ):
-        rows, clicks = dropped.get(name, (0, 0))
-        if clicks * 2 > counts.funnel.clicks or rows * 2 > counts.funnel.rows:
-            advice.append(
-                f"Most of the log is lost to '{REASONS[name]}': check {fix}{_examples(log, name)}."
-            )
-    return advice
-
-
-def _examples(log: Log, reason: str) -> str:
-    """What the column holds that cannot be read, as it stands there."""
-    role, plain = {
-        "bad_rank": (log.roles.rank, "numbers, such as 1, can be read"),
-        "bad_click": (log.roles.click, "0 and 1, or yes and no, can be read"),
-        "no_day": (
-            log.roles.day,
-            'days written as 2024-12-31 can be read, and --day "" does without days',
-        ),
-    }.get(reason, (None, ""))
-    if not role:
-        return ""
-    planner = log.planner()
-    value = planner.dialect.text.format(planner.column(role)[0])
-    found = log.engine.query(
-        f"SELECT v FROM (SELECT {value} AS v FROM {planner.source} LIMIT {_LOOKED_AT}) AS rd_seen"
-        f" WHERE v IS NOT NULL GROUP BY v ORDER BY count(*) DESC, v LIMIT 3"
-    )
-    words = ", ".join(repr(word[:20]) for (word,) in found)
-    return f", where {role!r} has {words} ({plain})" if words else ""
-
-
-def _within(log: Log) -> str:
-    if not log.roles.day:
-        return ""
-    return " on one day" if log.rules.window == 1 else f" within {log.rules.window} days"
 
 
 def column_roles(

@@ -69,6 +69,11 @@ def harvest_by_day(
     """
     sizes = sizes_of(log, buckets, max_shown, singles, prior, prior_cuts)
     if not log.roles.day:
+        if log.format:
+            raise BadOption(
+                f"Logs of {log.format.title} have no days, so there is nothing to harvest by day. "
+                "Leave out --by day: the whole log is counted as one."
+            )
         raise BadOption("harvest by day needs a day column. Name it with --day.")
     warn_of_oddities(log)
 

@@ -341,7 +341,7 @@ def _refuse_nothing_shown(log: Log) -> None:
     if log.engine.query(shown.as_query()):
         return
     [(rows,)] = log.engine.query(f"SELECT count(*) FROM {planner.source}")
-    if not rows:
+    if not rows and not log.format:
         raise BadLog(
             "The log is empty: it has columns but not a single row. Check which files were named."
         )
@@ -356,12 +356,15 @@ def _refuse_nothing_shown(log: Log) -> None:
         f"SELECT {event}, count(*) FROM {planner.source} GROUP BY {event}"
         f" ORDER BY count(*) DESC LIMIT 10"
     )
-    events = ", ".join(f"{name!r} ({rows:,})" for name, rows in found)
+    events = ", ".join(f"{name or 'without a name'!r} ({rows:,})" for name, rows in found)
     if log.format:
+        others = {name for name, _ in found if name} - set(log.format.click_events)
+        named = f"its events are {events}" if events else "it has no events"
+        more = " If some of these events show a result, name them with --shown-events."
         raise BadLog(
             f"This log of {log.format.title} shows no result, so there is nothing to compare "
-            f"clicks with: its events are {events}. It needs {log.format.needs}. Give the files "
-            "that have them along with these: several are read as one."
+            f"clicks with: {named}. It needs {log.format.needs}. Give the files that have them "
+            f"along with these: several are read as one.{more if others else ''}"
         )
     raise BadLog(
         f"No row of the log shows a result: {log.roles.event!r} is never "

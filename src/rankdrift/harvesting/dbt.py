@@ -10,10 +10,7 @@ from rankdrift.core.dialects import Dialect
 from rankdrift.core.dialects import dialect as find_dialect
 from rankdrift.core.errors import BadOption
 from rankdrift.core.version import __version__
-from rankdrift.counts.counts import BUCKETS, MAX_SHOWN
-from rankdrift.harvesting.plan import Sizes
 from rankdrift.harvesting.warehouse import warehouse_plan
-from rankdrift.log.log import Log
 from rankdrift.log.sql.plan import renamed
 
 PACKAGE = "rankdrift"
@@ -44,21 +41,13 @@ models:
 
 
 def dbt_package(
-    table: str,
-    *,
-    dialect: str,
-    log: Log | None = None,
-    types: Mapping[str, str] | None = None,
-    buckets: int = BUCKETS,
-    max_shown: int = MAX_SHOWN,
-    appearances: bool = False,
-    **options: Any,
+    table: str, *, dialect: str, appearances: bool = False, **options: Any
 ) -> dict[str, str]:
     """The harvest of a table in a warehouse as a package for dbt.
 
     Parameters
     ----------
-    table, dialect, log, types, buckets, max_shown, appearances, options
+    table, dialect, appearances, options
         As for `warehouse_sql`.
 
     Returns
@@ -80,15 +69,7 @@ def dbt_package(
             f"No package for dbt on {dialect}: the plan needs settings of a session there, which a "
             "model cannot hold. Leave out --dbt and run the script that is printed."
         )
-    plan = warehouse_plan(
-        _LOG,
-        written_for,
-        log=log,
-        types=types,
-        sizes=Sizes(buckets, max_shown),
-        appearances=appearances,
-        **options,
-    )
+    plan = warehouse_plan(_LOG, written_for, appearances=appearances, **options)
     tables = plan.tables(written_for)
     last = f"{PACKAGE}_appearances" if appearances else f"{PACKAGE}_counts"
     models = {name: f"{PACKAGE}_{name}" for name, _ in tables[:-1]}

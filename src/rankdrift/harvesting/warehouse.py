@@ -102,7 +102,8 @@ def warehouse_sql(
         written_for,
         log=log,
         types=types,
-        sizes=Sizes(buckets, max_shown),
+        buckets=buckets,
+        max_shown=max_shown,
         appearances=appearances,
         **options,
     )
@@ -120,13 +121,15 @@ def warehouse_plan(
     source: str,
     written_for: Dialect,
     *,
-    log: Log | None,
-    types: Mapping[str, str] | None,
-    sizes: Sizes,
-    appearances: bool,
+    log: Log | None = None,
+    types: Mapping[str, str] | None = None,
+    buckets: int = BUCKETS,
+    max_shown: int = MAX_SHOWN,
+    appearances: bool = False,
     **options: Any,
 ) -> Plan:
     """The plan of `warehouse_sql`, on a FROM item."""
+    sizes = Sizes(buckets, max_shown)
     for name in options:
         if name not in TAKES:
             raise BadOption(f"No option {name!r}.{did_you_mean(name, TAKES)}")

@@ -3,6 +3,7 @@
 statistics      what is known of every pair: clicks, exposure …
 reading         Log or appearances, Propensities -> statistics, inside the engine; summing has the
                 plan, exposures what a row adds
+modelled        Log, click model -> the same
 shrinkage       clicks and exposure -> relevance with an interval (empirical Bayes)
 judging         both -> Judgments; prior_means has features and the level of the query
 judgments       the value; file keeps it

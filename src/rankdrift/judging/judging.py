@@ -1,10 +1,10 @@
-"""Log + Propensities -> Judgments."""
+"""Log + Propensities, or a click model -> Judgments."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from rankdrift.core.types import Floats
 from rankdrift.harvesting.appearances import Appearances, holds_appearances, open_appearances
 from rankdrift.harvesting.taking import take_log
 from rankdrift.judging.judgments import Judgments
+from rankdrift.judging.modelled import read_modelled
 from rankdrift.judging.prior_means import feature_sql, learnt_means, query_level, rank_level
 from rankdrift.judging.reading import read_statistics
 from rankdrift.judging.shrinkage import Evidence, Posterior, fit_prior, posterior
@@ -29,8 +30,9 @@ from rankdrift.ranking.matrix_reading import Wanted
 @names_checked
 def judge(
     log: Any,
-    propensities: Propensities | str | os.PathLike[str],
+    propensities: Propensities | str | os.PathLike[str] | None = None,
     *,
+    model: str | None = None,
     features: Wanted = (),
     by_query: bool = False,
     min_exposure: float = MIN_EXPOSURE,
@@ -56,6 +58,10 @@ def judge(
         query.
     propensities
         Those of `estimate`, or their file. Where they differ by segment, exposure does too.
+    model
+        Or a click model, such as "dbn"; `compare_models` tells which is right. It is fitted to the
+        searches of the log, and says how likely each result was looked at, given the other clicks
+        of its search. Its own error is not in the intervals.
     features
         Columns of numbers, or patterns such as `f_*`, from which trees learn what to expect of a
         pair before its own clicks, on other queries than its own; an old score is one. Needs the
@@ -92,43 +98,27 @@ def judge(
         If a segment of the log has no propensities.
     """
     check_level(level)
-    curve = as_propensities(propensities)
-    if curve is None:
-        raise BadOption("judge needs propensities: what a look at each rank is worth.")
-    if curve.trust is not None and (by_query or features):
-        raise BadOption(
-            "With a curve that has trust, a pair is expected to be like those at its ranks: leave "
-            "out --by-query and --features, or use a plain curve."
-        )
-    read = take_appearances_or_log(log)
-    carried: dict[str, str] = {}
-    if isinstance(read, Log):
-        _refuse_segments(read.roles.segment, () if pool else tuple(curve.segment_columns))
-        carried = feature_sql(read, features) if features else {}
-        query_columns, made_of = tuple(read.roles.query), read.engine.fingerprint()
-        described = read.describe()
-    else:
-        if features:
-            raise BadOption(
-                "Appearances that were counted by day have no features. Judge the log itself, or "
-                "leave out --features."
-            )
-        query_columns, made_of = read.query_columns, read.engine.fingerprint()
-        described = dict(read.read)
     recency = Recency(last, half_life)
-    found = read_statistics(
-        read,
-        curve,
-        recency=recency,
+    if model is not None:
+        _refuse_with_model(
+            propensities, features=features, last=last, half_life=half_life, pool=pool
+        )
+        read = _by_model(log, model, progress)
+    else:
         # Where pairs differ in what is expected of them, each is needed.
-        min_exposure=0.0 if carried or by_query else min_exposure,
-        pool=pool,
-        features=carried,
-        progress=progress,
-    )
-    remarks = found.remarks
-    if curve.errors == "none":
-        remarks += ("The propensities came without errors, so intervals have none of theirs.",)
+        least = 0.0 if features or by_query else min_exposure
+        curve = as_propensities(propensities)
+        if curve is None:
+            raise BadOption(
+                "judge needs propensities: what a look at each rank is worth; or a click model."
+            )
+        if curve.trust is not None and (by_query or features):
+            raise BadOption(
+                "With a curve that has trust, a pair is expected to be like those at its ranks: "
+                "leave out --by-query and --features, or use a plain curve."
+            )
+        read = _by_curve(log, curve, features, recency, least, pool, progress)
+    found, remarks = read.found, read.remarks
     if say:
         for remark in remarks:
             say(remark)
@@ -136,7 +126,7 @@ def judge(
     variance = np.zeros(len(found))
     if by_query:
         expected, variance = query_level(found, expected)
-    if carried:
+    if features:
         expected = learnt_means(found, expected, seed)
     location = _logit(expected)
     listed = Evidence(found.clicks, found.exposure, found.squares, np.ones(len(found)), found.trust)
@@ -146,7 +136,7 @@ def judge(
         np.concatenate([variance, np.zeros(len(of_rest))]),
         seed,
     )
-    if carried or by_query:
+    if features or by_query or model is not None:
         keep = (found.clicks > 0) | (found.exposure >= min_exposure)
         found, listed = found.take(keep), listed.take(keep)
         location, variance = location[keep], variance[keep]
@@ -165,21 +155,102 @@ def judge(
             "middles": list(prior.middles),
             "spreads": list(prior.spreads),
         },
-        propensities=fingerprint(curve),
-        query_columns=query_columns,
+        propensities=read.propensities,
+        query_columns=read.query_columns,
         options={
-            "features": list(carried),
+            "model": model,
+            "features": list(found.feature_names),
             "by_query": by_query,
             "min_exposure": min_exposure,
             "last": last,
             "half_life": half_life,
             "pool": pool,
             "seed": seed,
-            "reference": curve.reference,
+            "reference": read.reference,
         },
-        source={"log": made_of, "read": described},
+        source=read.source,
         remarks=remarks,
     )
+
+
+class _Read(NamedTuple):
+    """What is known of every pair, and by what: the fingerprint of propensities, if it was them,
+    and the rank to which relevance refers."""
+
+    found: Statistics
+    query_columns: tuple[str, ...]
+    source: dict[str, Any]
+    remarks: tuple[str, ...]
+    reference: int
+    propensities: str | None = None
+
+
+def _by_curve(
+    log: Any,
+    curve: Propensities,
+    features: Wanted,
+    recency: Recency,
+    min_exposure: float,
+    pool: bool,
+    progress: Progress | None,
+) -> _Read:
+    read = take_appearances_or_log(log)
+    carried: dict[str, str] = {}
+    if isinstance(read, Log):
+        _refuse_segments(read.roles.segment, () if pool else tuple(curve.segment_columns))
+        carried = feature_sql(read, features) if features else {}
+        query_columns, described = tuple(read.roles.query), read.describe()
+    else:
+        if features:
+            raise BadOption(
+                "Appearances that were counted by day have no features. Judge the log itself, or "
+                "leave out --features."
+            )
+        query_columns, described = read.query_columns, dict(read.read)
+    found = read_statistics(
+        read,
+        curve,
+        recency=recency,
+        min_exposure=min_exposure,
+        pool=pool,
+        features=carried,
+        progress=progress,
+    )
+    remarks = found.remarks
+    if curve.errors == "none":
+        remarks += ("The propensities came without errors, so intervals have none of theirs.",)
+    source = {"log": read.engine.fingerprint(), "read": described}
+    return _Read(found, query_columns, source, remarks, curve.reference, fingerprint(curve))
+
+
+def _by_model(log: Any, model: str, progress: Progress | None) -> _Read:
+    read = take_appearances_or_log(log)
+    if not isinstance(read, Log):
+        raise BadOption(
+            "Click models look at whole searches, and appearances that were counted by day have "
+            "none. Judge the log itself."
+        )
+    found = read_modelled(read, model, progress=progress)
+    source = {"log": read.engine.fingerprint(), "read": read.describe()}
+    remarks = (
+        *found.remarks,
+        f"What users looked at is taken from the model {model} for certain: intervals have no "
+        "error of it. Whether it fits this log, rankdrift models tells.",
+    )
+    return _Read(found, tuple(read.roles.query), source, remarks, reference=1)
+
+
+def _refuse_with_model(propensities: Any, **more: Any) -> None:
+    if propensities is not None:
+        raise BadOption(
+            "Propensities and a click model both tell what users look at: give one of the two."
+        )
+    for name, value in more.items():
+        if value:
+            raise BadOption(
+                f"A click model is fitted to all of the log alike: leave out "
+                f"--{name.replace('_', '-')}, or judge by propensities."
+            )
 
 
 def take_appearances_or_log(source: Any) -> Log | Appearances:

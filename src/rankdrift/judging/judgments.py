@@ -43,7 +43,7 @@ _SHOWN = 20  # pairs in a table for notebooks
 @dataclass(frozen=True, eq=False)
 class Judgments(Tabular):
     """How relevant each doc is to each query: the chance of a click, were it shown at the
-    reference rank of the propensities, with an interval.
+    reference rank of the propensities, or, by a click model, at the top; with an interval.
 
     `judge` makes them. `save` and `load` keep them in a file, `grades` turns them into 0 to 4, and
     `export` writes what other tools read.
@@ -65,9 +65,11 @@ class Judgments(Tabular):
         (N,), 0 to 1: the share of what was open about the pair that its own clicks settled. At 0
         the relevance is that of the prior.
     clicks, appearances, exposure
-        (N,): of the pair; exposure is the sum of the propensities of the ranks it was shown at.
+        (N,): of the pair; exposure is the sum of the propensities of the ranks it was shown at, or
+        of a click model's chances that it was looked at.
     days
-        (N,): on how many days it was shown; 0 where the log does not tell days.
+        (N,): on how many days it was shown; 0 where that is not known: if the log does not tell
+        days, or a click model judged.
     logit, logit_sd
         (N,): mean and standard deviation of the logit of the relevance.
     prior
@@ -82,7 +84,7 @@ class Judgments(Tabular):
     feature_names
         (F,).
     propensities
-        The fingerprint of those that were used.
+        The fingerprint of those that were used; None if a click model was.
     funnel
         What became of the log's rows.
     options, source

@@ -19,7 +19,7 @@ from rankdrift.log.sql.plan import RESULT, RESULT_TABLE, ROWS_SHOWN, Plan, Step
 EXPOSURES = "exposures"  # the step that has the curve: what a row at a rank adds to its pair
 SUMS = "sums"  # the step that has every pair
 MOST = "most"  # how often the doc of each query was shown that was shown most
-_SHARE_UNIT = 2**30  # shares are whole numbers of one over this
+SHARE_UNIT = 2**30  # shares are whole numbers of one over this
 _PER_OCTAVE = 8  # bins of exposure of pairs that are not listed
 _BITS = 62  # days that fit one whole number
 
@@ -146,7 +146,7 @@ def _result(shown: Shown, names: Sequence[str], min_exposure: float) -> str:
     d = shown.dialect
     real = f"CAST({{}} AS {d.double})"
     share = (
-        f"CAST(floor({real.format('s.n')} / {real.format('m.most')} * {_SHARE_UNIT}"
+        f"CAST(floor({real.format('s.n')} / {real.format('m.most')} * {SHARE_UNIT}"
         f" + {double(0.5)}) AS BIGINT)"
     )
     of_query = " AND ".join(f"s.{q} IS NOT DISTINCT FROM m.{q}" for q in shown.queries)
@@ -221,7 +221,7 @@ def fetch_sums(connection: Any, shown: Shown, exposures: Exposures) -> Statistic
         f" CAST(share AS DOUBLE) AS share{trust}"
         f" FROM {RESULT_TABLE} WHERE doc IS NULL ORDER BY ALL"
     ).fetchnumpy()
-    units = {"pairs": 1, "share": _SHARE_UNIT}
+    units = {"pairs": 1, "share": SHARE_UNIT}
     along = [of[f"d{k + 1}"] for k in range(exposures.directions)]
     exposure = of["p"]
     return Statistics(
@@ -235,7 +235,7 @@ def fetch_sums(connection: Any, shown: Shown, exposures: Exposures) -> Statistic
         squares=of["p2"],
         errors=_columns(along, len(exposure)) / exposure[:, None],
         other_error=of["v"] / exposure if exposures.other else np.zeros(len(exposure)),
-        share=of["share"] / _SHARE_UNIT,
+        share=of["share"] / SHARE_UNIT,
         days=np.ma.getdata(found["days"]).astype(np.int64),
         # Means of doubles, in whatever order, agree in 32 bits.
         features=_columns([of[name] for name in shown.features], len(exposure))

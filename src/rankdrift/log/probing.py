@@ -52,7 +52,12 @@ def _tell_format(log: Log) -> list[str]:
             first = "0, so 1 is added" if low == 0 else f"1 (the least is {low})"
             told.append(f"Ranks are logged from {first}; --first-rank says otherwise.")
         if not given and missing:
-            told.append("No rank was logged: the place in the list that was logged is the rank.")
+            [(places,)] = engine.query(f"SELECT count(rank) FROM {engine.source} WHERE {shown}")
+            told.append(
+                "No rank was logged: the place in the list that was logged is the rank."
+                if places
+                else "No rank was logged, nor the list that was shown."
+            )
         elif missing and format.place_fills_in:
             told.append(
                 f"{many(missing, 'result')} shown without a logged rank: the place in the list of "
@@ -70,7 +75,7 @@ def _tell_format(log: Log) -> list[str]:
             kind = next((kind for kind, names in known.items() if name in names), "neither")
             kinds[kind].append(f"{name or 'without a name'} ({rows:,})")
         words = (f"{kind}: {', '.join(names)}" for kind, names in kinds.items() if names)
-        told.append(f"Rows by what happened: {'; '.join(words)}.")
+        told += [f"Rows by what happened: {'; '.join(words)}."] if found else []
     return told
 
 

@@ -181,6 +181,9 @@ def _find_files(
         raise BadLog(f"{what} empty, of 0 bytes. Check that what writes the log did so.")
     if kinds == ["json"] and len(paths) == 1 and beginning.split() in ([b"[]"], [b"[", b"]"]):
         raise BadLog(f"{paths[0]!r} is an empty list. Check that what writes the log did so.")
+    _check_packing(paths[0])
+    if kinds in (["csv"], ["parquet"]) and beginning.lstrip().startswith(b"{"):
+        kinds = ["json"]  # whatever its name says
     if kinds == ["csv"] and beginning.startswith(_UTF_16):
         raise BadLog(
             f"{paths[0]!r} is in UTF-16, as Excel and Windows write it. Turn it into UTF-8 first: "
@@ -235,6 +238,23 @@ def _begins(path: str) -> bytes:
             return bytes(file.read(_LOOKED_AT))
     except (OSError, EOFError, zlib.error):
         return b"?"
+
+
+def _check_packing(path: str) -> None:
+    """Raise BadLog if a file is compressed and its name does not say so, or the other way round:
+    engines go by the name."""
+    if not os.path.isfile(path):
+        return
+    with open(path, "rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    if packed != path.lower().endswith(_GZIP):
+        is_so, named, do = "is not", "does", "Take that off its name"
+        if packed:
+            is_so, named, do = "is", "does not", "Add that to its name"
+        raise BadLog(
+            f"{path!r} {is_so} compressed with gzip, but its name {named} end in .gz, which is "
+            f"what engines go by. {do}."
+        )
 
 
 def _is_truth(path: str) -> bool:

@@ -25,6 +25,7 @@ from rankdrift.core.errors import BadOption, MissingExtra
 from rankdrift.core.registry import Registry
 from rankdrift.core.types import Floats, Ints
 from rankdrift.ranking.gains import Lists, gain_table, labels
+from rankdrift.ranking.lightgbm_text import is_whole
 from rankdrift.ranking.matrix import Feature, Matrix
 
 # Of the logistic loss: both libraries' default, and fixed in XGBoost.
@@ -290,13 +291,7 @@ class LightGBM(Backend):
         return text.startswith("tree\n")
 
     def is_whole(self, text: str) -> bool:
-        """LightGBM ends the whole process when its trees are not where `tree_sizes` says, or when
-        its parameters have no end."""
-        model = text.encode()
-        sizes = re.search(rb"^tree_sizes=([\d ]*)\n+", model, re.M)
-        after = model[sizes.end() + sum(map(int, sizes[1].split())) :] if sizes else b""
-        ended = b"\nparameters:" not in after or b"\nend of parameters" in after
-        return ended and after.startswith(b"end of trees")
+        return is_whole(text)
 
     def open(self, text: str) -> Booster:
         return library(self.name).Booster(model_str=text)

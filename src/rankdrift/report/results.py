@@ -41,15 +41,16 @@ class Results:
     """What was given to report on, by kind.
 
     counts: all that were given, added up; parts: as they were given, if there are several. curves:
-    by name. methods, rankers: as `to_dict` of a comparison. truth: propensities of ranks 1, 2, 3 …
-    by segment and by sort of the results, "" where there is but one. given: (name, kind) of
-    everything, in order.
+    by name. methods, rankers, click_models: as `to_dict` of a comparison. truth: propensities of
+    ranks 1, 2, 3 … by segment and by sort of the results, "" where there is but one. given: (name,
+    kind) of everything, in order.
     """
 
     counts: Counts | None = None
     curves: Mapping[str, Propensities] = field(default_factory=dict)
     methods: tuple[Plain, ...] = ()
     rankers: tuple[Plain, ...] = ()
+    click_models: tuple[Plain, ...] = ()
     diagnosis: Plain | None = None
     judgments: Judgments | None = None
     truth: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
@@ -113,6 +114,7 @@ def gather(results: Any) -> Results:
         ),
         methods=tuple(of(ResultKind.METHODS)),
         rankers=tuple(of(ResultKind.RANKERS)),
+        click_models=tuple(of(ResultKind.CLICK_MODELS)),
         diagnosis=next(iter(of(ResultKind.DIAGNOSIS)), None),
         judgments=next(iter(of(ResultKind.JUDGMENTS)), None),
         truth=next(iter(of(ResultKind.TRUTH)), {}),
@@ -222,8 +224,8 @@ def _recognise(result: Any, where: str) -> tuple[ResultKind, Any]:
         hint = f" This is {kind}: give the file that its -o writes."
     raise BadOption(
         f"{where} is no result to report on. There are counts and judgments (.parquet), "
-        "propensities (.json, .csv, .parquet), and the JSON of compare, evaluate, diagnose and "
-        "simulate." + hint
+        "propensities (.json, .csv, .parquet), and the JSON of compare, evaluate, diagnose, models "
+        "and simulate." + hint
     )
 
 
@@ -255,6 +257,9 @@ def _methods(plain: Plain) -> Plain:
         for column in (name, f"{name}_low", f"{name}_high"):
             for value in entry(table, column, "table."):
                 maybe(number, value, f"table.{column}", 0.0)
+        bounds = zip(table[name], table[f"{name}_low"], table[f"{name}_high"], strict=True)
+        if len({(low is None, high is None) for p, low, high in bounds if p is not None}) > 1:
+            raise ValueError(f"table.{name} has intervals at some of its ranks only")
     for name, summary in entries(plain.get("summaries", {}), "summaries").items():
         reference = entries(summary, f"summaries.{name}").get("reference", 1)
         whole(reference, f"summaries.{name}.reference", 1)
@@ -298,6 +303,31 @@ def _rankers(plain: Plain) -> Plain:
             number(entry(row, "sd", "table."), "table.sd", 0.0)
             number(entry(row, "p_value", "table."), "table.p_value", 0.0, 1.0)
     return plain
+
+
+def _click_models(plain: Plain) -> Plain:
+    for name in ("words", "best", "reference"):
+        text(plain[name], name)
+    for name in ("searches", "clicks"):
+        for part in ("train", "test"):
+            whole(entry(entries(plain[name], name), part, f"{name}."), f"{name}.{part}")
+    rows = items(plain["models"], "models")
+    for row in rows:
+        entries(row, "models")
+        for name in ("name", "title"):
+            text(entry(row, name, "models."), f"models.{name}")
+        for name in ("log_likelihood", "conditional_perplexity"):
+            number(entry(row, name, "models."), f"models.{name}")
+        for name in ("more", "more_low", "more_high"):
+            maybe(number, entry(row, name, "models."), f"models.{name}")
+    for name, why in entries(plain.get("left_out", {}), "left_out").items():
+        text(why, f"left_out.{name}")
+    for remark in items(plain.get("remarks", []), "remarks"):
+        text(remark, "remarks")
+    for name, value in entries(plain.get("options", {}), "options").items():
+        _scalars(value, f"options.{name}")
+    number(plain["level"], "level", 0.0, 1.0)
+    return {**plain, "verdict": _verdict(plain["verdict"])}
 
 
 def _scalars(value: Any, field: str) -> None:
@@ -372,6 +402,7 @@ def _truth(plain: Plain) -> Mapping[str, Mapping[str, Sequence[float]]]:
 _CHECKS: Mapping[ResultKind, Callable[[Plain], Any]] = {
     ResultKind.METHODS: _methods,
     ResultKind.RANKERS: _rankers,
+    ResultKind.CLICK_MODELS: _click_models,
     ResultKind.DIAGNOSIS: _diagnosis,
     ResultKind.TRUTH: _truth,
 }

@@ -16,8 +16,8 @@ PLAIN = {
     "yandex": {"day": "", "user": "", "words": "replace(query, 'words ', '')"},
     "clax": {"day": "", "user": "", "search": "", "words": "replace(query, 'words ', '')"},
     "baidu-ultr": {"day": "", "user": ""},
-    "mind": {"words": "'news'", "clicks": "least(clicks, 1)", "time": ""},
-    "open-bandit": {"words": "'all'", "user": "", "search": ""},
+    "mind": {"words": "doc", "clicks": "least(clicks, 1)", "time": ""},
+    "open-bandit": {"words": "substr(doc, 2)", "user": "", "search": ""},
 }
 
 

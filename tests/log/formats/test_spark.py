@@ -1,5 +1,6 @@
 """Spark has the rows that DuckDB has, in every format, from the same text."""
 
+import json
 import os
 
 import pytest
@@ -53,3 +54,23 @@ def test_rows_are_those_of_duckdb(plain, tmp_path):
 def _plain(row):
     """Engines write 2.0 and 2 alike."""
     return tuple(text.removesuffix(".0") if isinstance(text, str) else text for text in row)
+
+
+def test_other_spellings_are_read_alike(tmp_path):
+    session = spark_session.session()
+    said = {"query_id": "s", "timestamp": "2024-05-01T10:00:00Z"}
+    asked, shown = {"user_query": "tea", "client_id": "c"}, {"action_name": "Item Impression"}
+    where = {"object": {"object_id": "d"}, "position": {"ordinal": 3}}
+    dots = {"event_attributes.object.object_id": "d", "event_attributes.position.ordinal": 3}
+    events = [where, json.dumps(where)]
+    ways = [
+        [said | asked, said | shown | dots],
+        *([said | asked, said | shown | {"event_attributes": event}] for event in events),
+    ]
+    ways += [[{"hits": {"hits": [{"_source": document} for document in ways[1]]}}]]
+    for n, documents in enumerate(ways):
+        path = tmp_path / f"log{n}.jsonl"
+        path.write_text("\n".join(map(json.dumps, documents)))
+        for log in (read_log(path), read_log(path, session=session)):
+            select = f"SELECT event, query, doc, rank FROM {log.engine.source}"
+            assert [*map(tuple, log.engine.query(select))] == [("item_impression", "tea", "d", 3)]

@@ -415,8 +415,8 @@ def test_clax_sessions_may_have_no_query(tmp_path):
     pq.write_table(table, tmp_path / "part-0.parquet")
     log = read_log(tmp_path)
     assert rows(log, "query", "doc", "rank", "click")[:2] == [
-        ("all", "1", 1, 1),
-        ("all", "1", 2, 1),
+        ("1", "1", 1, 1),
+        ("1", "1", 2, 1),
     ]
     assert harvest(log).funnel.rows == 5  # the session without docs is told of
 

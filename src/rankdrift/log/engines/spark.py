@@ -25,8 +25,8 @@ from rankdrift.log.engines.java import java, quiet, why_not
 from rankdrift.log.engines.parquet import check_schemas
 from rankdrift.log.engines.spark_progress import watched
 from rankdrift.log.formats import FORMATS
-from rankdrift.log.formats.format import FILE_NAME, Fields, Format
-from rankdrift.log.formats.recognising import check_fields, choose, look, look_at
+from rankdrift.log.formats.format import FILE_NAME, Fields, Format, fitted
+from rankdrift.log.formats.recognising import as_table, check_fields, choose, look, look_at
 from rankdrift.log.options import Options
 from rankdrift.log.sources import TEXT, Files, cannot_tell, find
 from rankdrift.log.sql.plan import (
@@ -120,11 +120,14 @@ class SparkEngine:
 
     def _rows(self, format: Format, frame: Any) -> Any:
         """The rows of a log in a known format."""
-        name, shape = f"rd_{uuid.uuid4().hex}", _shape(frame.schema)
-        check_fields(format, shape)
+        name = f"rd_{uuid.uuid4().hex}"
         frame.createOrReplaceTempView(name)
         weakref.finalize(self, _forget, self._spark, name)
-        select = format.select(Fields(shape, SPARK), name)
+        if self._files:
+            format.check_files(self._files.paths)
+        source, shape = fitted(format, name, _shape(frame.schema), SPARK, _parsed)
+        check_fields(format, shape)
+        select = format.select(Fields(shape, SPARK), source)
         return self._spark.sql(format.numbered(f"({select}) AS rd_rows", SPARK))
 
     def _open(
@@ -149,7 +152,7 @@ class SparkEngine:
             self._files = found
             if options and found.format != "parquet":
                 self.format = choose(look(found), options)
-        if self.format and self.format.reads != "table":
+        if self.format and not as_table(self.format, found):
             return _read_format(self._spark, found, self.format)
         if found.format == TEXT:
             raise cannot_tell(found.paths[0])
@@ -353,13 +356,21 @@ def _read_format(session: Any, files: Files, format: Format) -> Any:
     """The fields of a known format from text files; what is of another type is NULL."""
     paths = [path if "://" in path else _literal_path(path) for path in files.paths]
     if format.reads == "json":
-        fields = (f"{SPARK.quote(name)} {_ddl(inner)}" for name, inner in format.shape.items())
-        return session.read.schema(", ".join(fields)).json(paths)
+        fields = (f"{SPARK.quote(name)} {_ddl(inner)}" for name, inner in format.read.items())
+        reader = session.read.schema(", ".join(fields)).option("multiLine", files.array)
+        frame = reader.json(paths)
+        lists = ", ".join(f"coalesce({SPARK.quote(*path)}, array())" for path in format.within)
+        return frame.selectExpr(f"inline(concat({lists}))") if lists else frame
     return session.read.text(paths).selectExpr(
         "nullif(value, '') AS line",
         "monotonically_increasing_id() AS rd_line",
         f"input_file_name() AS {FILE_NAME}",
     )
+
+
+def _parsed(text: str, shape: Any) -> str:
+    """What a text of JSON says, as a shape; NULL where it is no JSON."""
+    return f"from_json({text}, {SPARK.literal(_ddl(shape))})"
 
 
 def _ddl(shape: Any) -> str:

@@ -2,11 +2,11 @@
 
 import re
 
-from rankdrift.log.formats.format import FILE_NAME, LINES, Fields, Format, Sight
+from rankdrift.log.formats.format import FILE_NAME, LINES, Fields, Format, Sight, named
 from rankdrift.log.layouts import LONG
 
 _RESULT = re.compile(r"\d+\t[^\t]+\t")
-_FEW = 5  # tabs from which on a line is a result, not a query
+_FEW = 5  # fields up to which a line is a query, not a result
 
 
 class _Baidu(Format):
@@ -19,29 +19,38 @@ class _Baidu(Format):
     def select(self, f: Fields, source: str) -> str:
         """A row per result, with the query of the last line before it that is one."""
         d = f.dialect
-        tab = d.literal("\t")
-        part = {n: d.part.format("line", tab, n) for n in (1, 2, 5, 6, 17)}
-        query = f"length(line) - length(replace(line, {tab}, '')) < {_FEW}"
-        begun = (
-            f"(SELECT *, max(CASE WHEN {query} THEN rd_line END) OVER"
-            f" (PARTITION BY {FILE_NAME} ORDER BY rd_line"
-            f" ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS rd_search"
-            f" FROM {source} WHERE line IS NOT NULL) AS rd_begun"
+        cut = named(
+            f,
+            f"{source} WHERE line IS NOT NULL",
+            e_parts=d.cut.format("line", "'\t'"),
+            e_line="rd_line",
         )
-        words = (
-            f"(SELECT *, max(CASE WHEN {query} THEN {part[2]} END) OVER"
-            f" (PARTITION BY {FILE_NAME}, rd_search) AS rd_words FROM {begun}) AS rd_said"
+        part = {n: d.element.format("e_parts", n) for n in (1, 2, 5, 6, 17)}
+        lines = named(
+            f,
+            cut,
+            e_line="e_line",
+            e_asked=f"CASE WHEN {d.size.format('e_parts')} <= {_FEW} THEN e_line END",
+            **{f"e_{n}": sql for n, sql in part.items()},
+        )
+        since = (
+            f"OVER (PARTITION BY {FILE_NAME} ORDER BY e_line"
+            " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+        )
+        said = (
+            f"(SELECT *, max(e_asked) {since} AS rd_search,"
+            f" max_by(e_2, e_asked) {since} AS rd_words FROM {lines}) AS rd_said"
         )
         return self.rows(
             f,
-            f"{words}\nWHERE NOT ({query})",
+            f"{said}\nWHERE e_asked IS NULL",
             query="rd_words",
             search=f"concat({FILE_NAME}, ' ', {d.text.format('rd_search')})",
-            doc=f"nullif({part[2]}, '')",
-            rank=d.integer.format(part[1]),
-            click=d.integer.format(part[6]),
-            media=part[5],
-            dwell=d.number.format(part[17]),
+            doc="nullif(e_2, '')",
+            rank=d.integer.format("e_1"),
+            click=d.integer.format("e_6"),
+            media="e_5",
+            dwell=d.number.format("e_17"),
         )
 
 

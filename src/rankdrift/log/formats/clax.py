@@ -8,11 +8,10 @@ class _Clax(Format):
     def select(self, f: Fields, source: str) -> str:
         """A row per doc of a session."""
         d = f.dialect
-        query = f.text("query_id") if f.find("query_id") else "'all'"
         return self.rows(
             f,
             unfolded(source, f.sql("query_doc_ids"), d),
-            query=query,
+            query=f.text("query_id") if f.find("query_id") else d.text.format("rd_doc"),
             doc=d.text.format("rd_doc"),
             rank="CASE WHEN rd_doc IS NOT NULL THEN rd_place END",
             click=f"CAST({d.element.format(f.sql('clicks'), 'rd_place')} AS BIGINT)",
@@ -28,7 +27,7 @@ CLAX = _Clax(
     marks=(("query_doc_ids", "clicks"),),
     reads="table",
     origins={
-        "query": "query_id; without it all sessions are of one query, as docs are then of a query",
+        "query": "query_id; without it query_doc_ids, as docs are then of a query",
         "doc": "query_doc_ids",
         "rank": "the place in query_doc_ids",
         "click": "clicks",

@@ -63,7 +63,7 @@ class _Elastic(Format):
             search=view("e_shown", "e_visit", "e_at", d),
             visit="e_visit",
             doc=doc,
-            rank=f"CASE WHEN e_shown AND {doc} IS NOT NULL THEN e_before + rd_place END",
+            rank="CASE WHEN e_shown AND rd_doc IS NOT NULL THEN e_before + rd_place END",
             timestamp="e_at",
             user="e_user",
             session="e_session",

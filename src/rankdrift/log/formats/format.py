@@ -5,11 +5,12 @@ that all that works on a log works on them. A row is a result shown, a click or 
 whatever cannot be used stays a row, so that the funnel tells of it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rankdrift.core.dialects import Dialect
+from rankdrift.core.errors import BadLog
 from rankdrift.log.columns import Column, ColumnKind
 from rankdrift.log.layouts import EVENTS, Layout
 from rankdrift.log.sql import values
@@ -37,10 +38,22 @@ class Sight:
         Its fields, those inside structs and lists with dots.
     lines
         The first lines, of text whose fields have no names.
+    texts
+        Of JSON, the outermost fields that are texts.
+    dotted
+        Of JSON, the names that have dots themselves, outermost or below `_source`.
+    within
+        Of JSON whose every document is a list of others, the lists.
+    inside
+        What is seen in those lists.
     """
 
     paths: frozenset[str] = frozenset()
     lines: tuple[str, ...] = ()
+    texts: frozenset[str] = frozenset()
+    dotted: frozenset[tuple[str, ...]] = frozenset()
+    within: tuple[tuple[str, ...], ...] = ()
+    inside: "Sight | None" = None
 
 
 @dataclass(frozen=True)
@@ -63,14 +76,17 @@ class Fields:
 
     def find(self, *path: str) -> Any:
         """The kind of a field, the `Shape` of a struct, [of a list]; None if it is not there."""
-        found: Any = self.shape
-        for name in path:
-            found = found.get(name) if isinstance(found, Mapping) else None
-        return found
+        return next((kind for _, kind in _spelt(self.shape, path)), None)
 
     def sql(self, *path: str) -> str:
-        """A field as it is."""
-        return self.dialect.quote(*self.within, *path) if self.find(*path) is not None else "NULL"
+        """A field as it is; of one that some rows have nested and others flattened, whichever."""
+        kind = self.find(*path)
+        there = [
+            self.dialect.quote(*self.within, *names)
+            for names, other in _spelt(self.shape, path)
+            if other == kind
+        ]
+        return f"coalesce({', '.join(there)})" if len(there) > 1 else there[0] if there else "NULL"
 
     def text(self, *path: str) -> str:
         """A field as text, NULL where that is empty."""
@@ -148,6 +164,17 @@ class Fields:
         return Fields(shape, d, self.within), f"(SELECT *, {found} FROM {source}) AS rd_entries"
 
 
+def _spelt(shape: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """How a field is spelt, and its kind: by structs in structs, or flattened, with dots."""
+    for n in range(1, len(path) + 1):
+        name, rest = ".".join(path[:n]), path[n:]
+        found = shape.get(name) if isinstance(shape, Mapping) else None
+        if found is not None and not rest:
+            yield (name,), found
+        elif found is not None:
+            yield from (((name, *names), kind) for names, kind in _spelt(found, rest))
+
+
 def null(kind: ColumnKind, d: Dialect) -> str:
     """A NULL of a kind of column."""
     if kind == "instant":
@@ -195,6 +222,10 @@ class Format:
         Role -> our column, where the two are not called the same.
     kinds
         Kinds of columns that are not those usual for their names.
+    spelt
+        The fields to read from text files, as this log spells them; {} for those of `shape`.
+    within
+        Lists that the documents of this log are in, such as `hits.hits` of a response.
     """
 
     name: str
@@ -215,6 +246,17 @@ class Format:
     remark: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, ColumnKind] = field(default_factory=dict)
+    spelt: Shape = field(default_factory=dict)
+    within: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def read(self) -> Shape:
+        """The fields to read from JSON: of documents, or of lists of them."""
+        fields = self.spelt or self.shape
+        lists = {
+            outer: {inner[0]: [fields]} if inner else [fields] for outer, *inner in self.within
+        }
+        return lists or fields
 
     @property
     def columns(self) -> Mapping[str, ColumnKind]:
@@ -226,7 +268,15 @@ class Format:
 
     def recognises(self, sight: Sight) -> bool:
         """Whether a log looks like this."""
-        return any(sight.paths.issuperset(marks) for marks in self.marks)
+        paths = {self.usual_name(path) for path in sight.paths}
+        return any(paths.issuperset(marks) for marks in self.marks)
+
+    def usual_name(self, name: str) -> str:
+        """What `shape` calls an outermost field that some logs call otherwise."""
+        return name
+
+    def check_files(self, paths: Iterable[str]) -> None:
+        """Raise BadLog if these files must not be read together."""
 
     def select(self, f: Fields, source: str) -> str:
         """The SELECT from the log, a FROM item that has these fields, to its rows."""
@@ -350,6 +400,51 @@ def search_words(url: str, d: Dialect) -> str:
     """What was searched for, by the usual parameters of a page's address."""
     found = d.extract.format(url, d.literal("(?:^|[?&])(?:q|s|search|query|keyword)=([^&#]+)"))
     return f"nullif(replace(replace({found}, '+', ' '), '%20', ' '), '')"
+
+
+def fitted(
+    format: Format, source: str, shape: Shape, d: Dialect, parsed: Callable[[str, Any], str]
+) -> tuple[str, Shape]:
+    """The FROM item and its fields as the format is described: under their usual names, and where
+    a struct or a list is kept as a text of JSON, what that says.
+
+    Parameters
+    ----------
+    format
+        That of the log.
+    source, shape
+        The FROM item and the fields that it has.
+    d
+        The dialect of SQL.
+    parsed
+        SQL of what a text of JSON says, as a shape.
+
+    Raises
+    ------
+    BadLog
+        Columns that mean the same are not of the same type.
+    """
+    names: dict[str, list[str]] = {}
+    for name in shape:
+        names.setdefault(format.usual_name(name), []).append(name)
+    sql, fields = {}, dict[str, Any]()
+    for usual, spelt in names.items():
+        wanted, there = format.shape.get(usual), shape[spelt[0]]
+        if any(shape[name] != there for name in spelt):
+            raise BadLog(
+                f"{' and '.join(map(repr, spelt))} are versions of the same, with other fields "
+                "each. Give files that have one of them at a time."
+            )
+        quoted = ", ".join(map(d.quote, spelt))
+        sql[usual] = f"coalesce({quoted})" if len(spelt) > 1 else quoted
+        fields[usual] = there
+        if there in ("text", "json") and isinstance(wanted, Mapping | list):
+            sql[usual] = parsed(d.text.format(sql[usual]), wanted)
+            fields[usual] = as_text(wanted)
+    if fields == shape:
+        return source, shape
+    columns = ", ".join(f"{each} AS {d.quote(name)}" for name, each in sql.items())
+    return f"(SELECT {columns} FROM {source}) AS rd_fitted", fields
 
 
 def as_text(shape: Any) -> Any:

@@ -1,7 +1,10 @@
 """Google Analytics 4, as it is exported to BigQuery: lists viewed and items selected."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import replace
 
+from rankdrift.core.errors import BadLog
 from rankdrift.log.formats.format import (
     Fields,
     Format,
@@ -25,8 +28,21 @@ _PARAMS = {
     "p_list": "item_list_name", "p_list_id": "item_list_id",
 }  # fmt: skip
 
+_TABLE = re.compile(r"events_(intraday_)?(\d{8})")
+
 
 class _Ga4(Format):
+    def check_files(self, paths: Iterable[str]) -> None:
+        days: dict[bool, dict[str, str]] = {False: {}, True: {}}
+        for path in paths:
+            if found := _TABLE.search(path):
+                days[bool(found[1])][found[2]] = path
+        for day in sorted(days[True].keys() & days[False]):
+            raise BadLog(
+                f"{days[True][day]!r} and {days[False][day]!r} have the same events: GA4 makes the "
+                "table of a day from that of the day as it goes on. Leave the intraday one out."
+            )
+
     def select(self, f: Fields, source: str) -> str:
         """A row per item of a list viewed or selected, and per other event."""
         d, item = f.dialect, f.inside("items")

@@ -32,7 +32,7 @@ class _Metarank(Format):
             query="e_words",
             search="e_search",
             doc=f"CASE WHEN e_ranking THEN {item.text('id')} ELSE e_item END",
-            rank=f"CASE WHEN e_ranking AND {item.text('id')} IS NOT NULL THEN rd_place END",
+            rank="CASE WHEN e_ranking AND rd_doc IS NOT NULL THEN rd_place END",
             timestamp="e_at",
             user="e_user",
             session="e_session",

@@ -28,12 +28,13 @@ class _Mind(Format):
             e_day=d.instant_day.format(d.text_instant.format(iso), "'UTC'"),
             e_news=d.cut.format(d.trim.format(part[5]), "' '"),
         )
+        doc = f"nullif({d.part.format('rd_doc', d.literal('-'), 1)}, '')"
         return self.rows(
             f,
             unfolded(shown, "e_news", d),
-            query="'news'",
+            query=doc,
             search="e_id",
-            doc=f"nullif({d.part.format('rd_doc', d.literal('-'), 1)}, '')",
+            doc=doc,
             rank="CASE WHEN rd_doc IS NOT NULL THEN rd_place END",
             click=d.integer.format(d.part.format("rd_doc", d.literal("-"), 2)),
             day="e_day",
@@ -49,7 +50,7 @@ MIND = _Mind(
     shape=LINES,
     reads="lines",
     origins={
-        "query": "all are of one: there is none",
+        "query": "Impressions, as for doc: there are no queries, so errors go by docs",
         "search": "Impression ID",
         "doc": "Impressions, before the dash",
         "rank": "the place in Impressions, which is not the rank: see the note",

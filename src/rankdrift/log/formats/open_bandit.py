@@ -10,7 +10,7 @@ class _OpenBandit(Format):
         return self.rows(
             f,
             source,
-            query="'all'",
+            query=f.text("item_id"),
             doc=f.text("item_id"),
             rank=f.whole("position"),
             click=f.whole("click"),
@@ -34,7 +34,7 @@ OPEN_BANDIT = _OpenBandit(
     marks=(("item_id", "position", "click", "propensity_score"),),
     reads="table",
     origins={
-        "query": "all are of one: read a campaign at a time",
+        "query": "item_id: there are no queries, so errors go by docs",
         "doc": "item_id",
         "rank": "position",
         "click": "click",

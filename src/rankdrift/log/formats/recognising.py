@@ -13,7 +13,7 @@ from rankdrift.core.database import connect
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadLog
 from rankdrift.log.formats import FORMATS
-from rankdrift.log.formats.format import FILE_NAME, Format, Shape, Sight, paths
+from rankdrift.log.formats.format import FILE_NAME, Fields, Format, Shape, Sight, paths
 from rankdrift.log.layouts import AUTO
 from rankdrift.log.options import Names, Options
 from rankdrift.log.sources import Files
@@ -21,6 +21,9 @@ from rankdrift.log.sources import Files
 _DOCUMENTS = 300
 _LINES = 50
 _FILES = 8  # of many files, the first and the last
+WITHIN = (("hits", "hits"), ("events",), ("results",))
+"""Lists of documents: in the response of a search engine, in what a client sends, in the response
+to several searches."""
 
 
 def look(files: Files, con: duckdb.DuckDBPyConnection | None = None) -> Sight:
@@ -41,8 +44,7 @@ def look(files: Files, con: duckdb.DuckDBPyConnection | None = None) -> Sight:
     try:
         with nullcontext(con) if con else connect() as reads:
             if files.format == "json":
-                found = [doc for path in some for doc in _documents(reads, path)]
-                return Sight(frozenset(path for doc in found for path in _paths(doc)))
+                return _seen([doc for path in some for doc in _documents(reads, path)])
             lines = [line for path in some for line in _lines(reads, path)]
     except duckdb.Error:  # who reads the files will say what is wrong with them
         return Sight()
@@ -50,6 +52,35 @@ def look(files: Files, con: duckdb.DuckDBPyConnection | None = None) -> Sight:
     cut = next((cut for cut in "\t,;|" if cut in header), ",")
     names = frozenset(name.strip().strip('"') for name in header.split(cut))
     return Sight(names, tuple(lines))
+
+
+def _seen(documents: list[Any]) -> Sight:
+    outermost = [doc for doc in documents if isinstance(doc, dict)]
+    paths = frozenset(path for doc in documents for path in _paths(doc))
+    nested = {path.partition(".")[0] for path in paths if "." in path}
+    texts = {name for doc in outermost for name, value in doc.items() if isinstance(value, str)}
+    sources = [doc["_source"] for doc in outermost if isinstance(doc.get("_source"), dict)]
+    dotted: set[tuple[str, ...]] = {(name,) for doc in outermost for name in doc if "." in name}
+    dotted |= {("_source", name) for doc in sources for name in doc if "." in name}
+    lists = {path: [_list_at(doc, path) for doc in documents] for path in WITHIN}
+    within = tuple(path for path, found in lists.items() if any(found))
+    inside = [doc for found in lists.values() for each in found for doc in each]
+    whole = within and all(any(each) for each in zip(*lists.values(), strict=True))
+    return Sight(
+        paths,
+        texts=frozenset(texts - nested),
+        dotted=frozenset(dotted),
+        within=within,
+        inside=_seen(inside[:_DOCUMENTS]) if whole else None,
+    )
+
+
+def _list_at(document: Any, path: tuple[str, ...]) -> list[Any]:
+    """The documents in a list of a document, if that is what it is."""
+    for name in path:
+        document = document.get(name) if isinstance(document, dict) else None
+    found = document if isinstance(document, list) else []
+    return found if all(isinstance(each, dict) for each in found) else []
 
 
 def look_at(shape: Shape) -> Sight:
@@ -61,10 +92,16 @@ def choose(sight: Sight, options: Options) -> Format | None:
     """The format that was asked for, or that the log looks like; None if it is to be read by its
     columns, because it looks like none, or columns that no format has were named."""
     if options.format is not None and options.format in FORMATS:
-        return _as_said(FORMATS.get(options.format), sight, options)
+        format = FORMATS.get(options.format)
+        if sight.inside and format.recognises(sight.inside):
+            return replace(_as_said(format, sight.inside, options), within=sight.within)
+        return _as_said(format, sight, options)
     if options.layout not in (None, AUTO):
         return None
     found = next((format for format in FORMATS if format.recognises(sight)), None)
+    if not found and sight.inside:
+        inner = choose(sight.inside, options)
+        return replace(inner, within=sight.within) if inner else None
     named = (name for names in options.columns().values() for name in _each(names))
     if not found or not all(name in found.columns for name in named):
         return None
@@ -87,21 +124,46 @@ def check_fields(format: Format, shape: Shape) -> None:
 
 
 def _as_said(format: Format, sight: Sight, options: Options) -> Format:
-    """The same with what was said of its events and ranks. Documents are only looked for inside
-    `_source`, which takes as long again, where some of those that were seen have it."""
+    """The same with what was said of its events and ranks, and the fields as they are spelt."""
 
     def names(given: Names, usual: tuple[str, ...]) -> tuple[str, ...]:
         given = (given,) if isinstance(given, str) else given
         return tuple(format.event_name(name) for name in given) if given else usual
 
-    wrapped = not sight.paths or "_source" in sight.paths
     return replace(
         format,
-        shape={name: f for name, f in format.shape.items() if wrapped or name != "_source"},
+        spelt=_as_spelt(format, sight),
         shown_events=names(options.shown_events, format.shown_events),
         click_events=names(options.click_events, format.click_events),
         first_rank=options.first_rank,
     )
+
+
+def _as_spelt(format: Format, sight: Sight) -> Shape:
+    """The fields to read. Documents are only looked for inside `_source`, which takes as long
+    again, where some of those that were seen have it."""
+    wrapped = not sight.paths or "_source" in sight.paths
+    shape = {name: f for name, f in format.shape.items() if wrapped or name != "_source"}
+    for name in sight.paths:
+        usual = format.usual_name(name)
+        if usual != name and usual in format.shape:
+            shape[name] = format.shape[usual]
+            if usual not in sight.paths:
+                shape.pop(usual, None)  # names that differ in capitals alone are one
+    for name in sight.texts & set(shape):
+        shape[name] = "text"
+    for *outer, name in sight.dotted:
+        kind = Fields(format.shape, DUCKDB).find(*outer, *name.split("."))
+        if kind and outer:
+            shape["_source"] = {**shape["_source"], name: kind}
+        elif kind:
+            shape[name] = kind
+    return shape
+
+
+def as_table(format: Format, files: Files) -> bool:
+    """Whether to read the files by their columns: so are those of other formats in CSV."""
+    return format.reads == "table" or (format.reads == "json" and files.format == "csv")
 
 
 def _each(names: str | tuple[str, ...] | None) -> Iterator[str]:

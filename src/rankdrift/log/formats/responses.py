@@ -65,7 +65,7 @@ class Responses(Format):
             event=d.literal(self.shown_events[0]),
             query=f.text("query"),
             doc=doc,
-            rank=f"CASE WHEN {doc} IS NOT NULL THEN coalesce({before}, 0) + rd_place END",
+            rank=f"CASE WHEN rd_doc IS NOT NULL THEN coalesce({before}, 0) + rd_place END",
             price=hit.number("price"),
             **common,
         )

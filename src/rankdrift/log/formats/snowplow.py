@@ -1,5 +1,7 @@
 """Snowplow's ecommerce events, enriched: lists of products viewed and clicked."""
 
+import re
+
 from rankdrift.log.formats.format import (
     Fields,
     Format,
@@ -15,8 +17,14 @@ from rankdrift.log.layouts import VISITS
 _ACTION = "unstruct_event_com_snowplowanalytics_snowplow_ecommerce_snowplow_ecommerce_action_1"
 _PRODUCT = "contexts_com_snowplowanalytics_snowplow_ecommerce_product_1"
 
+_VERSION = re.compile(r"_1_\d+_\d+$")
+
 
 class _Snowplow(Format):
+    def usual_name(self, name: str) -> str:
+        """Loaders write versions in full (…_1_0_2), and Snowflake's columns are in capitals."""
+        return _VERSION.sub("_1", name.lower())
+
     def select(self, f: Fields, source: str) -> str:
         """A row per product of a list viewed or clicked, and per other event."""
         d, product = f.dialect, f.inside(_PRODUCT)

@@ -23,8 +23,16 @@ _OF_QUERIES = (
     "application", "query_attributes", "query_response_id", "query_response_hit_ids",
     "query_response_object_ids", "object_id_field", "client_id",
 )  # fmt: skip
-_SHOWN = ("impression", "impressions", "item_impression", "product_impression")
-_CLICKS = ("click", "click_through", "item_click", "product_click", "result_click")
+# As they are written; itemClick, in lower case, is without the underscore.
+_SHOWN = (
+    "impression", "impressions", "item_impression", "product_impression", "result_impression",
+    "search_result_impression", "itemimpression", "productimpression", "resultimpression",
+    "searchresultimpression",
+)  # fmt: skip
+_CLICKS = (
+    "click", "click_through", "item_click", "product_click", "result_click", "search_result_click",
+    "clickthrough", "itemclick", "productclick", "resultclick", "searchresultclick",
+)  # fmt: skip
 _RANKERS = (
     ("event_attributes", "object", "search_config"), ("event_attributes", "search_config"),
     ("event_attributes", "object", "ranker"), ("event_attributes", "ranker"),
@@ -34,7 +42,7 @@ _VIEWS = ("view", "item_view")  # what older demonstrations call an impression; 
 
 class _Ubi(Format):
     def event_name(self, name: str) -> str:
-        return name.strip().lower().replace("-", "_")
+        return name.strip().lower().replace("-", "_").replace(" ", "_")
 
     def select(self, f: Fields, source: str) -> str:
         """Events, with the words of their query; and the lists of searches without impressions."""
@@ -43,6 +51,7 @@ class _Ubi(Format):
         def field(*path: str) -> str:  # a dump of an index has documents inside `_source`
             return f.any_text(path, ("_source", *path))
 
+        action = d.trim.format(field("action_name"))
         ordinal = d.integer.format(field("event_attributes", "position", "ordinal"))
         hits = [
             d.text_list.format(found)
@@ -50,12 +59,13 @@ class _Ubi(Format):
             for path in ((name,), ("_source", name))
             if (found := f.listed(*path))
         ]
-        header = f.any_text(*((name, "_index") for name in _HEADERS))
+        headers = [f"{f.sql(name)} IS NOT NULL" for name in _HEADERS if f.find(name)]
+        header = " OR ".join(headers) or "FALSE"
         listed = f"coalesce({', '.join(hits)})" if hits else d.text_list.format("NULL")
         documents = named(
             f,
             source,
-            d_action=f"replace(lower({field('action_name')}), '-', '_')",
+            d_action=f"replace(replace(lower({action}), '-', '_'), ' ', '_')",
             d_search=field("query_id"),
             d_words=field("user_query"),
             d_at=f.instant(("timestamp",), ("_source", "timestamp")),
@@ -70,8 +80,8 @@ class _Ubi(Format):
             ),
             d_ordinal=ordinal,
             d_ranker=f.any_text(*_RANKERS, *(("_source", *path) for path in _RANKERS)),
-            d_hits=f"CASE WHEN {field('action_name')} IS NULL THEN {listed} END",
-            d_unknown=f"{field('query_id')} IS NULL AND {header} IS NULL",
+            d_hits=f"CASE WHEN {action} IS NULL THEN {listed} END",
+            d_unknown=f"{field('query_id')} IS NULL AND NOT ({header})",
         )
         shown = has("d_action", self.shown_events, d)
         viewed = f"({has('d_action', _VIEWS, d)} AND d_ordinal IS NOT NULL)"

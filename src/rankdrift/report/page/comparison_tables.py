@@ -1,4 +1,4 @@
-"""Comparisons of methods and of rankers as tables with a small picture in each line."""
+"""Comparisons of methods, click models and rankers as tables with a small picture in each line."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rankdrift.ranking.comparison import SIGNIFICANT
 from rankdrift.report.results import Plain
 
 WIDTH = 120  # of a picture, in units of its view box
+FURTHEST = 50.0  # percent that pictures of click models reach to; what is further is at the edge
 
 
 def method_table(comparison: Plain) -> dict[str, Any]:
@@ -56,6 +57,48 @@ def meanings(comparison: Plain) -> list[tuple[str, str, str]]:
                 f"{d['first']} and {d['second']}"
             )
     return [("; ".join(pairs), verdict, meaning) for (verdict, meaning), pairs in said.items()]
+
+
+def click_model_table(comparison: Plain) -> dict[str, Any]:
+    """Lay out how much more than the model of reference each explains, a line a model."""
+    reference = comparison["reference"]
+    ends = ("more", "more_low", "more_high")
+    told = [[100 * m[e] for e in ends if m[e] is not None] for m in comparison["models"]]
+    scale = min(_scale(v for row in told for v in row), FURTHEST)
+    return {
+        "verdict": comparison["verdict"],
+        "words": comparison["words"],
+        "reference": reference,
+        "best": comparison["best"],
+        "level": f"{100 * comparison['level']:g}%",
+        "searches": comparison["searches"],
+        "left_out": comparison.get("left_out", {}),
+        "remarks": comparison.get("remarks", ()),
+        "furthest": f"{FURTHEST:g}%",
+        "rows": [
+            _click_model(m, row if m["name"] != reference else [], scale)
+            for m, row in zip(comparison["models"], told, strict=True)
+        ],
+    }
+
+
+def _click_model(model: Plain, more: list[float], scale: float) -> dict[str, Any]:
+    """With how much more it explains, if that is told: (itself, low, high) in percent."""
+    row = {
+        **{name: model[name] for name in ("name", "title")},
+        "log_likelihood": f"{model['log_likelihood']:.5f}",
+        "perplexity": f"{model['conditional_perplexity']:.4f}",
+    }
+    if len(more) < 3:
+        return row | {"more": "", "interval": "", "look": "unsure", "picture": None}
+    at, low, high = more
+    behind = at < -100  # of random clicks, too
+    return row | {
+        "more": "below rcm" if behind else _percent(at),
+        "interval": "" if behind or low == high else _interval(low, high),
+        "look": "better" if low > 0 else "worse" if high < 0 else "unsure",
+        "picture": _picture(at, low, high, scale),
+    }
 
 
 def ranker_tables(comparison: Plain) -> dict[str, Any]:

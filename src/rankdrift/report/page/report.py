@@ -24,6 +24,7 @@ from rankdrift.report.diagnosis import HEADLINES, UNSEEN, Sorted, sort_checks
 from rankdrift.report.judged_docs import judged_cells, judged_docs
 from rankdrift.report.page.blocks import funnel_lines, listed, made_now, pair_words
 from rankdrift.report.page.comparison_tables import (
+    click_model_table,
     distance_rows,
     meanings,
     method_table,
@@ -114,6 +115,7 @@ def render_report(found: Findings, *, title: str | None = None, queries: bool = 
         support=support_picture(main, counts) if main else None,
         methods=[_methods(comparison, given, queries) for comparison in given.methods],
         rankers=[ranker_tables(comparison) for comparison in given.rankers],
+        click_models=[_click_models(comparison, queries) for comparison in given.click_models],
         judged=_judged(given.judgments, queries) if given.judgments else None,
         snippets=snippets(main, _file(given), queries=queries) if main else [],
         worth=_worth(main, counts) if main else [],
@@ -153,6 +155,13 @@ def _methods(comparison: Plain, given: Results, queries: bool) -> dict[str, Any]
     }
 
 
+def _click_models(comparison: Plain, queries: bool) -> dict[str, Any]:
+    table = click_model_table(comparison)
+    # Reasons and remarks are met while reading the log, which they may quote.
+    hidden = {"left_out": dict.fromkeys(table["left_out"], ""), "remarks": ()}
+    return table if queries else table | hidden
+
+
 def _judged(j: Judgments, queries: bool) -> dict[str, Any]:
     """What was judged, and the best and worst docs of some queries, unless they are private."""
     shown = [
@@ -168,6 +177,7 @@ def _judged(j: Judgments, queries: bool) -> dict[str, Any]:
         ],
         "level": f"{100 * j.level:g}%",
         "reference": j.options.get("reference", 1),
+        "model": j.options.get("model"),
         "queries": shown,
         "remarks": list(j.remarks),
     }
@@ -266,6 +276,8 @@ def _provenance(
         j = results.judgments
         about = {"rankdrift": j.version, "propensities": j.propensities, **j.options}
         sections.append(("Judgments", rows({**about, **j.source.get("read", {})})))
+    for models in results.click_models:
+        sections.append(("Click models", rows(models.get("options", {}))))
     for r in results.rankers:
         data = {k: v for k, v in r.get("data", {}).items() if not isinstance(v, Mapping)}
         about = {

@@ -61,6 +61,8 @@ def inspection_report(found: Inspection) -> Group:
         blocks += [heading("Other ways to read this log"), *ways_lines(found.ways)]
     if found.worth_logging:
         blocks += [heading("Worth logging"), *worth_logging_lines(found)]
+    if found.worth_segmenting:
+        blocks += [heading("Worth counting apart"), *worth_segmenting_lines(found)]
     blocks += [heading("Verdict"), *verdict_lines(found)]
     return Group(*blocks)
 
@@ -232,6 +234,16 @@ def worth_logging_lines(found: Inspection) -> list[RenderableType]:
         table.add_row(role, line(why))
     flag = f"--{next(iter(found.worth_logging))}"
     return [indent(table), indent(line(f"If one is there under another name: {flag} NAME.", "dim"))]
+
+
+def worth_segmenting_lines(found: Inspection) -> list[RenderableType]:
+    """The columns by which curves may differ, and how to count by one."""
+    table = Table.grid(padding=(0, 2))
+    for name, values in found.worth_segmenting.items():
+        table.add_row(line(name), line(values))
+    flag = f"--segment {next(iter(found.worth_segmenting))}"
+    words = f"Users may look through other pages otherwise: {flag} counts them apart."
+    return [indent(table), indent(line(words, "dim"))]
 
 
 def verdict_lines(found: Inspection) -> list[RenderableType]:

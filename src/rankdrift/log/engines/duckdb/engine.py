@@ -17,6 +17,7 @@ from rankdrift.log.engines.duckdb.readers import (
     FOLDERS_LEFT,
     folders_tell,
     format_reader,
+    parsed,
     reader,
     reading,
     unglobbed,
@@ -25,8 +26,8 @@ from rankdrift.log.engines.duckdb.remote import reach
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.engines.parquet import check_schemas, rows, with_statistics
 from rankdrift.log.formats import FORMATS
-from rankdrift.log.formats.format import FILE_NAME, Fields, Format, Shape
-from rankdrift.log.formats.recognising import check_fields, choose, look, look_at
+from rankdrift.log.formats.format import FILE_NAME, Fields, Format, Shape, fitted
+from rankdrift.log.formats.recognising import as_table, check_fields, choose, look, look_at
 from rankdrift.log.options import Options
 from rankdrift.log.sources import TEXT, Files, Frame, Source, Stream, Table, cannot_tell, find
 from rankdrift.log.sql.plan import SCHEMA, Plan, Step
@@ -117,7 +118,7 @@ class DuckdbEngine:
         text = isinstance(source, Files) and source.format != "parquet"
         if options and isinstance(source, Files) and text:
             self.format = choose(look(source, self._con), options)
-            if self.format and self.format.reads != "table":
+            if self.format and not as_table(self.format, source):
                 self._take_format(self.format, *format_reader(source, self.format, lenient=False))
                 return
             if source.format == TEXT:
@@ -152,9 +153,11 @@ class DuckdbEngine:
         return any(files < len(source.paths) for _, files in there)
 
     def _take_format(self, format: Format, read: str, shape: Shape) -> None:
-        fields = Fields(shape, DUCKDB)
+        if isinstance(self.input, Files):
+            format.check_files(self.input.paths)
+        source, shape = fitted(format, f"{read} AS rd_read", shape, DUCKDB, parsed)
         check_fields(format, shape)
-        self.rows_sql = format.select(fields, f"{read} AS rd_read")
+        self.rows_sql = format.select(Fields(shape, DUCKDB), source)
         self._name_rows(f"({self.rows_sql}) AS rd_rows")
 
     def _name_rows(self, rows: str) -> None:
@@ -383,7 +386,7 @@ class DuckdbEngine:
         self._con.execute(f"SET preserve_insertion_order = {ordered}")
         try:
             self.execute(
-                f"COPY ({rows}) TO {DUCKDB.literal(path)} (FORMAT parquet)",
+                f"COPY ({rows}) TO {DUCKDB.literal(path)} (FORMAT parquet, COMPRESSION lz4_raw)",
                 f"parsing {getattr(self.input, 'format', '')}",
                 progress,
             )

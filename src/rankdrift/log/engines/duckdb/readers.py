@@ -62,20 +62,35 @@ def format_reader(files: Files, format: Format, lenient: bool = True) -> tuple[s
     """
     listed, named = f"[{DUCKDB.literals(unglobbed(files.paths))}]", f", filename = '{FILE_NAME}'"
     if format.reads == "json":
-        shape = {**as_text(format.shape), FILE_NAME: "text"}
-        if not lenient:
+        shape = {**as_text(format.spelt or format.shape), FILE_NAME: "text"}
+        if lenient:
+            objects = f"read_json_objects({listed}, format = 'auto'{named})"
+            fields = f"unnest(from_json(json, {_said(format.read)}))"
+            found = f"(SELECT {fields}, {FILE_NAME} FROM {objects})"
+        else:
             columns = ", ".join(
                 f"{DUCKDB.literal(name)}: {DUCKDB.literal(_type(inner))}"
-                for name, inner in format.shape.items()
+                for name, inner in format.read.items()
             )
-            form = "auto" if files.array else "newline_delimited"
-            return f"read_json({listed}, columns = {{{columns}}}, format = '{form}'{named})", shape
-        structure = DUCKDB.literal(json.dumps(_structure(format.shape)))
-        objects = f"read_json_objects({listed}, format = 'auto'{named})"
-        return f"(SELECT unnest(from_json(json, {structure})), {FILE_NAME} FROM {objects})", shape
+            form = "auto" if files.array or format.within else "newline_delimited"
+            found = f"read_json({listed}, columns = {{{columns}}}, format = '{form}'{named})"
+        if format.within:
+            lists = ", ".join(f"coalesce({DUCKDB.quote(*path)}, [])" for path in format.within)
+            each = f"SELECT unnest(flatten([{lists}])) AS rd_each, {FILE_NAME} FROM {found}"
+            found = f"(SELECT unnest(rd_each), {FILE_NAME} FROM ({each}))"
+        return found, shape
     lines = line_reader(listed, named)
     number = "row_number() OVER ()" if format.keeps_order else "CAST(NULL AS BIGINT)"
     return f"(SELECT line, {number} AS rd_line, {FILE_NAME} FROM {lines})", LINES
+
+
+def parsed(text: str, shape: Any) -> str:
+    """What a text of JSON says, as a shape; NULL where it is no JSON."""
+    return f"CASE WHEN json_valid({text}) THEN from_json({text}, {_said(shape)}) END"
+
+
+def _said(shape: Any) -> str:
+    return DUCKDB.literal(json.dumps(_structure(shape)))
 
 
 def _structure(shape: Any) -> Any:

@@ -1,0 +1,164 @@
+"""Rows as an engine hands them out -> lists, each by its ranks and without what it has twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankdrift.clickmodels.lists import BLOCK_ROWS, lay_out
+from rankdrift.clickmodels.searches import Searches
+from rankdrift.core.types import Bools, Indices, Ints
+from rankdrift.counts.funnel import Dropped
+
+_SHORT = 32  # lists so long are looked through row by row for docs that are there twice
+
+
+class Shown(NamedTuple):
+    """T results: the pair of each, and twice its rank, one more if it was clicked."""
+
+    pair: NDArray[np.uint32]
+    mark: NDArray[np.uint32]
+
+    def at(self, rows: Indices | Bools) -> Shown:
+        """Those of some rows."""
+        return Shown(self.pair[rows], self.mark[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """N searches: s, query and day (N,); where each begins in what was shown (T,), and its length
+    (N,), from the top down; rows and clicks left out, by reason."""
+
+    s: NDArray[np.uint64]
+    query: Ints
+    day: Ints | None
+    first: Indices
+    lengths: Ints
+    shown: Shown
+    query_of_pair: NDArray[np.uint32]
+    lost: Mapping[str, Dropped]
+
+    def searches(self, which: Bools) -> Searches:
+        """Some of them."""
+        lists, _, rows = lay_out(self.lengths[which], self.query[which], self.first[which])
+        pair, rank = np.empty(len(rows), np.uint32), np.empty(len(rows), np.uint16)
+        click = np.empty(len(rows), bool)
+        for block in lists.blocks:
+            pair[block.rows], mark = self.shown.at(rows[block.rows])
+            rank[block.rows] = mark >> 1
+            click[block.rows] = mark & 1
+        deepest = int(self.shown.mark.max()) >> 1
+        return Searches(lists, pair, rank, click, self.query_of_pair, deepest)
+
+
+def arrange(
+    s: NDArray[Any],
+    shown: Shown,
+    q: NDArray[Any],
+    d: NDArray[Any] | None,
+    query_of_pair: NDArray[np.uint32],
+) -> Made:
+    """Bring the rows of each search together, from its top down.
+
+    Logs mostly have them so already. Then nothing is moved: a search is a run of rows.
+    """
+    new = np.ones(len(s), bool)
+    np.logical_or(s[1:] != s[:-1], q[1:] != q[:-1], out=new[1:])
+    start = np.flatnonzero(new)
+    size = np.diff(np.append(start, len(s)))
+    order = np.argsort(s[start])
+    named = s[start[order]]
+    if (named[1:] == named[:-1]).any():
+        # Searches in several runs, or names that several queries share.
+        order = np.lexsort((q[start], s[start]))
+    start, size = start[order], size[order]
+    same = (s[start[1:]] == s[start[:-1]]) & (q[start[1:]] == q[start[:-1]])
+    begin = np.flatnonzero(np.append(True, ~same))
+    of_first = start[begin]
+    query = query_of_pair[shown.pair[of_first]].astype(np.int64)
+    lengths = np.add.reduceat(size, begin).astype(np.int64)
+    first = of_first
+    if same.any():
+        shown = shown.at(_rows_of(start, size))
+        first = np.cumsum(lengths) - lengths
+    shown, first, lengths, same_rank = _in_order(shown, first, lengths)
+    shown, first, lengths, twice = _without_twice(shown, first, lengths)
+    return Made(
+        s[of_first].astype(np.int64).view(np.uint64),
+        query,
+        None if d is None else d[of_first].astype(np.int64),
+        first,
+        lengths,
+        shown,
+        query_of_pair,
+        {"same_rank": same_rank, "doc_twice": twice},
+    )
+
+
+def _rows_of(start: Indices, size: Indices) -> Indices:
+    """Runs of rows one after the other, as rows."""
+    end = np.cumsum(size)
+    return np.asarray(np.arange(end[-1]) + np.repeat(start - (end - size), size))
+
+
+_Rows = tuple[Shown, Indices, Ints, Dropped]
+"""What was shown, where searches begin in it, their lengths, and what was left out."""
+
+
+def _in_order(shown: Shown, first: Indices, lengths: Ints) -> _Rows:
+    """Each search by its ranks, each of them once."""
+    falls = [
+        start + np.flatnonzero(part[1:] | 1 <= part[:-1] | 1)
+        for start in range(0, len(shown.mark), BLOCK_ROWS)
+        for part in [shown.mark[start : start + BLOCK_ROWS + 1]]
+    ]
+    begins = np.zeros(len(shown.mark), bool)
+    begins[first] = True
+    if begins[np.concatenate(falls) + 1].all():
+        return shown, first, lengths, Dropped()
+    shown = shown.at(_rows_of(first, lengths))
+    of = np.repeat(np.arange(len(lengths)), lengths)
+    shown = shown.at(np.lexsort((shown.pair, shown.mark, of)))
+    # Of a rank that is there twice the last row stays: a clicked one, as clicks sort last.
+    rank = shown.mark >> 1
+    keep = np.append((rank[1:] != rank[:-1]) | (of[1:] != of[:-1]), True)
+    return _kept(shown, of, keep, len(first))
+
+
+def _without_twice(shown: Shown, first: Indices, lengths: Ints) -> _Rows:
+    """Each search without docs that it has at two ranks."""
+    if int(lengths.max(initial=0)) <= _SHORT and not _any_twice(shown.pair, first, lengths):
+        return shown, first, lengths, Dropped()
+    begins = np.zeros(len(shown.pair), bool)
+    begins[first] = True
+    of = np.cumsum(begins, dtype=np.uint64)
+    key = (of << np.uint64(32)) | shown.pair
+    ordered = np.sort(key)
+    same = ordered[1:] == ordered[:-1]
+    if not same.any():
+        return shown, first, lengths, Dropped()
+    rows = _rows_of(first, lengths)
+    keep = ~np.isin(key[rows], ordered[1:][same])
+    return _kept(shown.at(rows), np.repeat(np.arange(len(first)), lengths), keep, len(first))
+
+
+def _any_twice(pair: NDArray[np.uint32], first: Indices, lengths: Ints) -> bool:
+    """Whether a search has a pair again some rows below."""
+    starts = np.sort(first)
+    for below in range(1, int(lengths.max(initial=0))):
+        again = np.flatnonzero(pair[below:] == pair[:-below])
+        of, later = (np.searchsorted(starts, rows, "right") for rows in (again, again + below))
+        if (of == later).any():
+            return True
+    return False
+
+
+def _kept(shown: Shown, of: Indices, keep: Bools, searches: int) -> _Rows:
+    out = shown.mark[~keep]
+    lengths = np.bincount(of[keep], minlength=searches).astype(np.int64)
+    lost = Dropped(len(out), int((out & 1).sum()))
+    return shown.at(keep), np.cumsum(lengths) - lengths, lengths, lost
