@@ -38,6 +38,7 @@ def harvest_by_day(
     prior_cuts: Sequence[float] = (),
     progress: Progress | None = None,
     each: Callable[[Day, Path, bool], None] | None = None,
+    remember: bool = False,
 ) -> list[Path]:
     """Count a log into one file a day; days whose input is unchanged are left as they are.
 
@@ -54,6 +55,9 @@ def harvest_by_day(
         As for `harvest`.
     each
         Called with each day, its file and whether it was skipped.
+    remember
+        Keep a list of the files in `directory`, so that next time those with the same size and time
+        of change are not opened: what is damaged without a trace of it is found when it is read.
 
     Returns
     -------
@@ -83,7 +87,7 @@ def harvest_by_day(
     def source(day: Day) -> str | None:
         return source_id(log, sizes, day.fingerprint, day.day)
 
-    return day_by_day(log, log.planner(), directory, write, source, _is_done, each)
+    return day_by_day(log, log.planner(), directory, write, source, _is_done, each, remember)
 
 
 def day_by_day(
@@ -94,6 +98,7 @@ def day_by_day(
     source: Callable[[Day], str | None],
     is_done: Callable[[Path, str], bool],
     each: Callable[[Day, Path, bool], None] | None = None,
+    remember: bool = False,
 ) -> list[Path]:
     """Make one file a day, but for those that are there; the files in the order of days.
 
@@ -108,14 +113,15 @@ def day_by_day(
     source
         Tells the input of a day from every other, if that can be told.
     is_done
-        Whether a file is there, and of this input. Asked only of files that were not known to be so
-        when they had the size and the time of change that they have.
+        Whether a file is there, and of this input.
     each
         Called with each day, its file and whether it was skipped.
+    remember
+        As for `harvest_by_day`.
     """
     folder = Path(directory)
     remove_leftovers(folder)
-    written, known = [], KnownFiles(folder)
+    written, known = [], KnownFiles(folder) if remember else None
     whole = log.engine.fingerprint()
     days = days_of(log, planner)
     for day in days.all:
@@ -125,11 +131,14 @@ def day_by_day(
             day = replace(day, fingerprint=whole)
         path = folder / f"{day.day or 'undated'}.parquet"
         input_id = source(day)
-        done = input_id is not None and (known.has(path, input_id) or is_done(path, input_id))
+        done = input_id is not None and (
+            (known is not None and known.has(path, input_id)) or is_done(path, input_id)
+        )
         if not done:
             rows, prune = (log.engine.source, None) if everywhere else days.part(day)
             write(planner.but(source=rows, prune=prune, day=day.day), path, day)
-        known.note(path, input_id)
+        if known:
+            known.note(path, input_id)
         if each:
             each(day, path, done)
         written.append(path)
@@ -137,7 +146,8 @@ def day_by_day(
         raise BadLog(
             "The log is empty: it has columns but not a single row. Check which files were named."
         )
-    known.save()
+    if known:
+        known.save()
     return written
 
 
