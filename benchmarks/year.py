@@ -40,7 +40,7 @@ def run(_: int) -> dict[str, Any]:
             "merge": (command, "merge", year, "-o", counts),
             "estimate": (command, "estimate", counts, "-o", Path(place, "propensities.json")),
             "diagnose": (command, "diagnose", counts),
-            "report": (command, "report", counts, "-o", Path(place, "report.html")),
+            "report, drift included": (command, "report", year, "-o", Path(place, "report.html")),
         }
         runs = {name: measure.run(*words) for name, words in steps.items()}
     floor, merged, *others = runs.values()

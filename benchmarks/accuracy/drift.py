@@ -27,7 +27,7 @@ from rankdrift.core.types import Floats, Ints
 from rankdrift.counts.counts import BUCKETS, Counts, merge
 from rankdrift.estimation.fitting import Options, fit
 from rankdrift.monitoring.drift_evidence import evidence_of
-from rankdrift.monitoring.drift_scores import Scores, Shapes, shapes_of, stacked
+from rankdrift.monitoring.drift_scores import Scores, Shapes, shapes_of
 from rankdrift.monitoring.drifting import LOOKS_A_YEAR
 from rankdrift.simulate import market
 from rankdrift.simulate.counting import count_pairs
@@ -135,7 +135,7 @@ def clicked(random: np.random.Generator, pool: Pool, p: Floats) -> tuple[Pool, I
 
 
 def scored(pool: Pool, click: Ints, shapes: Shapes) -> tuple[Floats, Floats, Floats, float, float]:
-    """What `drift_scores.scored` gives for these pairs, all of them listed."""
+    """What `Scores` has of a day with these pairs, all of them listed."""
     many, size = len(pool.relevance), len(shapes.ranks)
     p = np.exp(shapes.theta)[pool.rank - 1]
     share = p / np.bincount(pool.pair, p)[pool.pair]
@@ -217,7 +217,7 @@ def evidence(
         else:
             scores.append(scored(*drawn, shapes))
     assert shapes is not None
-    found: Scores = stacked(scores)
+    found = Scores(*(np.array(each) for each in zip(*scores, strict=True)))
     log = evidence_of(found, shapes, np.array(known), reference=REFERENCE, window=WINDOW).log
     return {day - FIRST: value for day, value in zip(known, log.tolist(), strict=True)}
 

@@ -179,3 +179,10 @@ def test_a_summary_names_the_first_day_and_the_last():
     found = example(days=("2024-01-01", "2024-01-02", "2024-01-05")).summary()
     assert (found["first_day"], found["last_day"], found["days"]) == ("2024-01-01", "2024-01-05", 3)
     assert example().summary()["last_day"] is None
+    assert found["window"] is None
+
+
+def test_windows_are_not_told_as_days():
+    weeks = example(days=("2024-01-01", "2024-01-08"), options={"window": "7d"})
+    assert weeks.summary()["window"] == 7
+    assert "2 windows of 7 days from 2024-01-01 to 2024-01-08" in repr(weeks)

@@ -9,6 +9,7 @@ import pyarrow.parquet
 import pytest
 from support.curve_example import small_counts
 
+from rankdrift.core.database import connect
 from rankdrift.core.errors import BadCounts
 from rankdrift.counts.counts import Counts, Splits, merge
 from rankdrift.counts.file import _add_up, load_added_up, load_all
@@ -33,10 +34,11 @@ def empty_day():
     return replace(a_day(4), **tables, funnel=Funnel(), segments=())
 
 
-def with_splits(counts, seed):
+def with_splits(counts, seed, n=40):
     """With comparisons that are split; of an empty day, without."""
-    rng, n = np.random.default_rng(seed), 40 if len(counts.pairs) else 0
-    numbers = [rng.integers(0, high, n) for high in (len(counts.segments) or 1, 7, 2, 8, 3, 3)]
+    rng, n = np.random.default_rng(seed), n if len(counts.pairs) else 0
+    most = (len(counts.segments) or 1, 7, 2, counts.buckets, 3, 3)
+    numbers = [rng.integers(0, high, n) for high in most]
     numbers[4] += 1  # of ranker a rank
     return replace(counts, splits=Splits(*numbers, *rng.integers(1, 2**40, (3, n))))
 
@@ -81,10 +83,16 @@ def test_files_that_are_alike_are_added_up_as_they_are_read(tmp_path):
     for folder, some in (("by segment", split), ("pooled", [day.pool() for day in split])):
         (tmp_path / folder).mkdir()
         paths = saved(tmp_path / folder, some)
-        found, wanted = _add_up(paths[::-1]), merge(some)
+        [found], wanted = _add_up(paths[::-1], connect(threads=1)), merge(some)
         assert found.equals(wanted)
         assert (found.sources, found.version) == (wanted.sources, "9.10.0")
         assert len(found.splits) and len(found.segments) == (3 if folder == "by segment" else 1)
+    # What the engine hands over in many pieces stays in its order.
+    some = [small_counts(pairs=900 + 90 * i, segments=2, seed=i) for i in range(8)]
+    large = [with_splits(one, i, n=9_000 + 997 * i) for i, one in enumerate(some)]
+    (tmp_path / "large").mkdir()
+    [found] = _add_up(saved(tmp_path / "large", large), connect(threads=1))
+    assert found.equals(merge(large))
     one = list(load_added_up(saved(tmp_path, days)))
     assert len(one) == 1 and one[0].equals(merge(days))
 
@@ -101,7 +109,7 @@ def test_files_that_are_not_alike_are_read_one_by_one(odd, tmp_path):
         whole = paths[1].read_bytes()
         paths[1].write_bytes(whole.replace(b'"digest": "', b'"digesd": "'))
     with pytest.raises(BadCounts):
-        _add_up(paths)
+        _add_up(paths, connect(threads=1))
     assert [found.days for found in load_added_up(paths)] == [day.days for day in days]
 
 

@@ -12,12 +12,12 @@ import pytest
 from oracle.harvest_oracle import from_events, from_lists, tally
 from support.harness import assert_same, random_log, with_holes, within_days, write_parquet
 
-from rankdrift.core.errors import BadLog
+from rankdrift.core.errors import BadCounts, BadLog
 from rankdrift.counts.counts import SPLITS, Counts, merge
 from rankdrift.counts.file import read_metadata
 from rankdrift.diagnosis.inspection import inspect
 from rankdrift.harvesting import counting as harvesting
-from rankdrift.harvesting.by_day import harvest_by_day
+from rankdrift.harvesting.by_day import KnownFiles, harvest_by_day
 from rankdrift.harvesting.counting import harvest
 from rankdrift.log.engines.duckdb.days import DuckdbDays
 from rankdrift.log.engines.duckdb.engine import DuckdbEngine
@@ -252,6 +252,37 @@ def test_days_that_did_not_change_are_left_alone(engine, tmp_path, day_files):
     more = [{**row, "on": datetime.date(2024, 5, 1)} for row in random_log(7)]
     write_parquet(day_files / "more.parquet", more)
     assert by_day(engine, day_files, counts, day="on")[1] == ["2024-05-01"]
+
+
+def test_a_file_that_is_known_is_not_opened_and_damage_is_found_when_it_is_read(
+    duckdb_engine, tmp_path, day_files
+):
+    counts = tmp_path / "counts"
+
+    def again():
+        counted = []
+        log = duckdb_engine.read(day_files, day="on")
+        harvest_by_day(
+            log, counts, remember=True, each=lambda day, _, done: done or counted.append(day.day)
+        )
+        return counted
+
+    assert len(again()) > 1
+    first = min(counts.glob("*.parquet"))
+    whole, stat = first.read_bytes(), first.stat()
+    at = whole.index(b'"digest": "') + len(b'"digest": "')
+    damaged = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
+    first.write_bytes(damaged)
+    os.utime(first, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert again() == []  # its size and its time are those of the file that was counted
+    with pytest.raises(BadCounts, match="changed since it was written"):
+        Counts.load(first)
+    os.utime(first)  # anything else, and it is opened
+    assert again() == [first.stem]
+    assert first.read_bytes() == whole
+    for odd in (b"", b"[1]", b'{"%s": 3}' % first.name.encode(), b"\xff"):
+        (counts / KnownFiles.NAME).write_bytes(odd)
+        assert again() == []
 
 
 @pytest.mark.parametrize("options", [{"max_rank": 4}, {"where": "device = 'web'"}], ids=str)

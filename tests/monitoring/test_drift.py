@@ -11,9 +11,12 @@ from support.worlds import simulate
 import rankdrift
 from rankdrift.cli import run
 from rankdrift.core.errors import BadCounts, BadOption
+from rankdrift.counts.counts import merge
+from rankdrift.estimation.fitting import Options, fit
+from rankdrift.monitoring import drift_scores
 from rankdrift.monitoring.days import DayFiles
 from rankdrift.monitoring.drift_evidence import SIZES, evidence_of
-from rankdrift.monitoring.drift_scores import Scores, Shapes
+from rankdrift.monitoring.drift_scores import Scores, Shapes, scores_of, shapes_of
 from rankdrift.monitoring.record import Outcome
 from rankdrift.monitoring.steps import Job, Night, look_for_drift
 from rankdrift.pipeline import make_report
@@ -101,6 +104,47 @@ def test_evidence_is_the_ratio_of_two_normal_densities():
         assert found.log[t] == pytest.approx(np.logaddexp.reduce(ratios), abs=1e-6)
         assert found.began[t] == 1 + int(np.argmax(ratios))
     assert found.log[0] == -np.inf
+
+
+def plain_scores(day, segment, shapes):
+    """Of one day, from its choices, one after the other: see `Scores`."""
+    choices, place = day.choices("every"), day.segments.index(segment)
+    p, size = np.exp(shapes.theta), len(shapes.ranks)
+    score, information = np.zeros((day.buckets, size)), np.zeros((size, size))
+    clicks = np.zeros(day.buckets)
+    for i in np.flatnonzero(choices.segment == place):
+        shown = choices.shown[i][choices.shown[i] > 0] - 1
+        share, weight = p[shown] / p[shown].sum(), choices.weight[i]
+        expected = np.zeros(size)
+        np.add.at(expected, shown, share)
+        own = -expected
+        own[choices.clicked[i] - 1] += 1
+        score[choices.bucket[i]] += weight * own
+        information += weight * (np.diag(expected) - np.outer(expected, expected))
+        clicks[choices.bucket[i]] += weight
+    by_bucket = score[clicks > 0] @ shapes.basis
+    scatter = np.atleast_2d(np.cov(by_bucket, rowvar=False)) * len(by_bucket)
+    return (
+        by_bucket.sum(axis=0),
+        shapes.basis.T @ information @ shapes.basis,
+        scatter,
+        clicks.sum(),
+        (clicks**2).sum(),
+    )
+
+
+def test_scores_of_all_days_at_once_are_those_of_each_by_itself(monkeypatch):
+    by_platform = {"segments": {"mobile": steady, "web": steady}, "shown": (2, 5), "max_shown": 3}
+    counts = [simulate(400, 12, seed, **by_platform).counts for seed in range(3)]
+    shapes = shapes_of(fit(merge(counts), Options()), 12)
+    some = [counts[0], counts[1].restrict(buckets=16), counts[2]]
+    for at_once in (1, 10**6):  # a day at a time, and all
+        monkeypatch.setattr(drift_scores, "AT_ONCE", at_once)
+        for segment in counts[0].segments:
+            found = scores_of(some, segment, shapes)
+            wanted = [plain_scores(day, segment, shapes) for day in some]
+            for each, plain in zip(vars(found).values(), zip(*wanted, strict=True), strict=True):
+                np.testing.assert_allclose(each, np.array(plain), rtol=1e-8, atol=1e-8)
 
 
 def test_evidence_grows_by_one_a_day_while_nothing_changes():

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -115,7 +116,7 @@ import json, sys
 from pathlib import Path
 from mlflow import MlflowClient
 client = MlflowClient()
-found = client.get_experiment_by_name("nightly")
+found = client.get_experiment_by_name(sys.argv[1])
 runs = client.search_runs([found.experiment_id])
 print(json.dumps([
     {"metrics": run.data.metrics, "params": run.data.params, "tags": run.data.tags,
@@ -146,7 +147,7 @@ def test_mlflow_gets_a_run_once(log, tmp_path):
     assert [step["state"] for step in (first["steps"][-1], again["steps"][-1])] == [
         "done", "unchanged",
     ]  # fmt: skip
-    [run] = json.loads(python("-c", LOOK))
+    [run] = json.loads(python("-c", LOOK, "nightly"))
     latest = tmp_path / "runs" / "latest"
     assert run["status"] == "FINISHED" and run["tags"]["rankdrift.run"] == first["id"]
     assert run["metrics"]["rows"] == first["rows"] and run["params"]["estimate.curve"] == "auto"
@@ -156,6 +157,13 @@ def test_mlflow_gets_a_run_once(log, tmp_path):
         name: (latest / name).read_text()
         for name in ("propensities.json", "diagnosis.json", "report.html", "run.json")
     }
+    # A run that looked for drift has that among its files, too.
+    looked = shutil.copytree(latest, tmp_path / "looked" / first["id"])
+    (looked / "drift.json").write_text('{"alarm": false}\n')
+    log_it = "import sys; from pathlib import Path; from rankdrift.monitoring.mlflow_run import *;"
+    python("-c", f"{log_it} print(log_run(sys.argv[1], Path(sys.argv[2])))", "drift", str(looked))
+    [with_drift] = json.loads(python("-c", LOOK, "drift"))
+    assert with_drift["files"] == {**run["files"], "drift.json": '{"alarm": false}\n'}
     # MLflow that cannot be reached spoils nothing, and is told.
     env["MLFLOW_TRACKING_URI"] = "nonsense://nowhere"
     third = json.loads(python(*words))

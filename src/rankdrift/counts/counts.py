@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from itertools import pairwise
@@ -124,6 +125,17 @@ class Counts(Tabular):
         if self.whole:
             check_used(self)
 
+    @classmethod
+    def known(cls, **given: Any) -> Counts:
+        """Of all fields, the tables among them known to be right and canonical: those of counts
+        that were saved, if their digest says so."""
+        made = object.__new__(cls)
+        for name in (each.name for each in fields(cls)):
+            object.__setattr__(made, name, given[name])
+        for name, value in plain_values(made).items():
+            object.__setattr__(made, name, value)
+        return made
+
     @property
     def whole(self) -> bool:
         """Whether this is all that the log gave: `restrict` has taken nothing away."""
@@ -193,6 +205,12 @@ class Counts(Tabular):
     def pool(self) -> Counts:
         """The same counts with the segments summed away."""
         return replace(self, segment_columns=(), segments=((),) * len(self.segments))
+
+    def without_splits(self) -> Counts:
+        """The same counts without what only checks look at, which is most of the rows."""
+        slim = copy(self)  # what is right stays so
+        object.__setattr__(slim, "splits", Splits.empty())
+        return slim
 
     def restrict(
         self,
@@ -274,6 +292,18 @@ class Counts(Tabular):
         numbers = ("rank", "impressions", "clicks")
         return {**named, **{name: getattr(by_rank, name).tolist() for name in numbers}}
 
+    @property
+    def window(self) -> int | None:
+        """Of how many days each of `days` is the first; None if each is one day."""
+        window = self.options.get("window")
+        return int(str(window).removesuffix("d")) if window else None
+
+    def many_days(self) -> str:
+        """How many days or windows they are of, in words."""
+        if self.window is None:
+            return many(len(self.days), "day")
+        return f"{many(len(self.days), 'window')} of {self.window} days"
+
     def summary(self) -> dict[str, Any]:
         """The size of the counts, as plain values for JSON."""
         return {
@@ -291,6 +321,7 @@ class Counts(Tabular):
             "max_rank": self.max_rank,
             "max_shown": self.max_shown,
             "days": len(self.days),
+            "window": self.window,
             "first_day": self.days[0] if self.days else None,
             "last_day": self.days[-1] if self.days else None,
             "sources": len(self.sources),
@@ -306,7 +337,7 @@ class Counts(Tabular):
             f"{many(self.n_pairs, 'pair')} with {many(self.n_clicks, 'click')}",
             named_ranks(self.ranks.tolist(), most=3) if self.n_pairs else "",
             by if self.segment_columns else "",
-            days,
+            f"{self.many_days()} from {days}" if self.window else days,
         )
 
     def _repr_html_(self) -> str:
@@ -385,7 +416,7 @@ def _join(parts: Sequence[Counts]) -> Counts:
     buckets = min(part.buckets for part in parts)
     max_shown = min(part.max_shown for part in parts)
     known = all(part.overflow_known for part in parts)
-    segments: list[Segment] = []
+    segments = sorted_segments({segment for part in parts for segment in part.segments})
     listed: list[Pairs] = []
     rank_pairs: list[RankPairs] = []
     overflow: list[Overflow] = []
@@ -393,14 +424,14 @@ def _join(parts: Sequence[Counts]) -> Counts:
     splits: list[Splits] = []
     singles: list[Singles] = []
     for part in parts:
+        place = np.array([segments.index(segment) for segment in part.segments], np.int32)
         short, more, by_ranks = shorten(part.pairs, max_shown)
-        listed.append(_shift(short, len(segments)))
-        rank_pairs += [_shift(table, len(segments)) for table in (part.rank_pairs, more)]
-        overflow += [_shift(table, len(segments)) for table in (part.overflow, by_ranks)]
-        by_rank.append(_shift(part.by_rank, len(segments)))
-        splits.append(_shift(part.splits, len(segments)))
-        singles.append(_shift(part.singles, len(segments)))
-        segments += part.segments
+        listed.append(_moved(short, place))
+        rank_pairs += [_moved(table, place) for table in (part.rank_pairs, more)]
+        overflow += [_moved(table, place) for table in (part.overflow, by_ranks)]
+        by_rank.append(_moved(part.by_rank, place))
+        splits.append(_moved(part.splits, place))
+        singles.append(_moved(part.singles, place))
     return replace(
         first,
         pairs=fold(stack(listed), buckets),
@@ -412,7 +443,7 @@ def _join(parts: Sequence[Counts]) -> Counts:
         funnel=reduce(add, (part.funnel for part in parts)),
         buckets=buckets,
         max_shown=max_shown,
-        segments=tuple(segments),
+        segments=segments,
         days=tuple(day for part in parts for day in part.days),
         options={**first.options, **_extras(parts)},
         sources=tuple(sources),
@@ -437,8 +468,11 @@ def _extras(parts: Sequence[Counts]) -> dict[str, Any]:
     return found
 
 
-def _shift(table: Segmented, by: int) -> Segmented:
-    return replace(table, segment=table.segment + by)
+def _moved(table: Segmented, place: SmallInts) -> Segmented:
+    """With the new place of each segment."""
+    if not len(table) or np.array_equal(place, np.arange(len(place))):
+        return table
+    return replace(table, segment=place[table.segment])
 
 
 def version_order(version: str) -> tuple[list[int], str]:
@@ -463,7 +497,12 @@ def _sorted_segments(counts: Counts) -> tuple[tuple[Segment, ...], SmallInts]:
     shown = [np.bincount(table.segment, minlength=many) for table in counts.tables.values()]
     used = np.flatnonzero(np.sum(shown, axis=0))
     names = {counts.segments[i] for i in used} if counts.segment_columns else {()}
-    ordered = sorted(names, key=lambda segment: [(v is not None, v or "") for v in segment])
+    ordered = sorted_segments(names)
     place = {segment: i for i, segment in enumerate(ordered)}
     new = [place.get(segment, -1) for segment in counts.segments]
-    return tuple(ordered), np.array(new, np.int32)
+    return ordered, np.array(new, np.int32)
+
+
+def sorted_segments(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+    """In the order that counts have them in: a missing value comes first."""
+    return tuple(sorted(segments, key=lambda segment: [(v is not None, v or "") for v in segment]))

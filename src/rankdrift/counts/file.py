@@ -11,10 +11,9 @@ import glob
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -32,9 +31,10 @@ from rankdrift.core.errors import BadCounts
 from rankdrift.core.types import Segment
 from rankdrift.counts.counts import Counts, version_order
 from rankdrift.counts.funnel import Funnel
-from rankdrift.counts.reading import FILE, Part, read_parts, read_table, read_tables
+from rankdrift.counts.reading import fields_of, read_table, warn_unknown_overflow
 from rankdrift.counts.schema import FORMAT, format_of, table_sql
-from rankdrift.counts.tables import Table, stack
+from rankdrift.counts.tables import Table
+from rankdrift.counts.together import Together, read_together
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -104,16 +104,36 @@ def each_counts(
 def load_added_up(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Counts]:
     """What `load` reads of each, files that were made with the same options as one sum: a year of
     days in the time of a few."""
+    yield from _by_batch(paths, _add_up)
+
+
+def _by_batch(
+    paths: Iterable[str | os.PathLike[str]],
+    read: Callable[[Sequence[str | os.PathLike[str]], DuckDBPyConnection], list[Counts]],
+) -> Iterator[Counts]:
+    """What is read of some files at a time or, if they are not alike or one is not fine, of one
+    after the other, so that what is wrong has a name."""
+
+    def at_once(batch: Sequence[str | os.PathLike[str]]) -> list[Counts] | None:
+        with suppress(BadCounts):
+            return read(batch, database.cursor()) if len(batch) > 1 else None
+        return None
+
+    from rankdrift.core.database import connect
+
     batches = list(_batches(paths))
-    with ThreadPoolExecutor(max_workers=2) as pool:  # DuckDB, NumPy and hashing run side by side
-        for batch, summed in zip(batches, pool.map(_add_up_if_alike, batches), strict=True):
-            yield from _load_batch(batch) if summed is None else [summed]
+    if all(len(batch) == 1 for batch in batches):
+        yield from (load(path) for batch in batches for path in batch)
+        return
+    # DuckDB, NumPy and hashing run side by side; of small files each wants but one thread.
+    with connect(threads=1) as database, ThreadPoolExecutor(max_workers=2) as pool:
+        for batch, found in zip(batches, pool.map(at_once, batches), strict=True):
+            yield from map(load, batch) if found is None else found
 
 
 def load_all(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Counts]:
     """What `load` reads of each, in order; many small files in little more time than one."""
-    for batch in _batches(paths):
-        yield from _load_batch(batch)
+    yield from _by_batch(paths, _load_together)
 
 
 def _batches(
@@ -132,100 +152,62 @@ def _batches(
         yield batch
 
 
-def _load_batch(paths: Sequence[str | os.PathLike[str]]) -> Iterable[Counts]:
-    """Together if they are alike and fine; else one by one, so that what is wrong has a name."""
-    if len(paths) > 1:
-        with suppress(BadCounts):
-            return _load_together(paths)
-    return map(load, paths)
+def _load_together(
+    paths: Sequence[str | os.PathLike[str]], con: DuckDBPyConnection
+) -> list[Counts]:
+    """Each for itself."""
+    found, metas = _read_alike(paths, con)
+    counts = []
+    for place, meta in enumerate(metas):
+        tables, segments = found.alone(place)
+        funnel, given = found.funnels[place], fields_of(meta)
+        _refuse_change(meta, tables, segments, funnel)
+        one = Counts.known(**tables, **given, segments=segments, funnel=funnel)
+        warn_unknown_overflow(one)
+        counts.append(one)
+    return counts
 
 
-def _load_together(paths: Sequence[str | os.PathLike[str]]) -> list[Counts]:
-    with _opened_alike(paths) as (con, metas, relation):
-        found = read_tables(con, relation, metas)
-    for counts, meta in zip(found, metas, strict=True):
-        _refuse_change(meta, counts.tables, counts.segments, counts.funnel)
-    return found
-
-
-def _add_up_if_alike(paths: Sequence[str | os.PathLike[str]]) -> Counts | None:
-    if len(paths) > 1:
-        with suppress(BadCounts):
-            return _add_up(paths)
-    return None
-
-
-def _add_up(paths: Sequence[str | os.PathLike[str]]) -> Counts:
-    """The sum of files that only days and sources tell apart; BadCounts for all others. What is
-    known to be what was saved need not be checked one by one."""
-    with _opened_alike(paths) as (con, metas, relation):
-        first = metas[0]
-        for meta in metas:
-            if any(meta.get(name) != first.get(name) for name in _SAME):
-                raise BadCounts("these files are not alike.")
-        parts, segments = read_parts(con, relation, metas)
-    for part, meta in zip(parts, metas, strict=True):
-        _refuse_change(meta, *_alone(part, segments), part.funnel)
-    summed: dict[str, Any] = {
-        name: stack([part.tables[name] for part in parts]).collapse() for name in parts[0].tables
-    }
+def _add_up(paths: Sequence[str | os.PathLike[str]], con: DuckDBPyConnection) -> list[Counts]:
+    """The sum of files that only days and sources tell apart; BadCounts for all others."""
+    found, metas = _read_alike(paths, con)
+    first = metas[0]
+    if any(meta.get(name) != first.get(name) for meta in metas for name in _SAME):
+        raise BadCounts("these files are not alike.")
+    for place, meta in enumerate(metas):
+        _refuse_change(meta, *found.alone(place), found.funnels[place])
     sources = [source for meta in metas for source in meta["sources"]]
     if len({*sources}) < len(sources):
         raise BadCounts("an input is there twice.")
-    kept = {name: first[name] for name in _SAME}
-    return Counts(
-        **summed,
-        **{**kept, "segment_columns": tuple(kept["segment_columns"])},
-        segments=segments,
-        funnel=reduce(add, (part.funnel for part in parts)),
+    summed = Counts.known(
+        **{name: table.collapse() for name, table in found.tables.items()},
+        **{name: fields_of(first)[name] for name in _SAME},
+        segments=found.segments,
+        funnel=reduce(add, found.funnels),
         days=tuple(day for meta in metas for day in meta["days"]),
         sources=tuple(sources),
         version=max((meta["version"] for meta in metas), key=version_order),
     )
+    return [summed]
 
 
-def _alone(
-    part: Part, segments: Sequence[Segment]
-) -> tuple[Mapping[str, Table], tuple[Segment, ...]]:
-    """The tables and the segments of a file as they are when it is read by itself."""
-    if segments == ((),):
-        return part.tables, ((),)
-    there = np.zeros(len(segments), bool)
-    for table in part.tables.values():
-        there[table.columns()[0]] = True
-    if there.all():
-        return part.tables, tuple(segments)
-    place = np.cumsum(there, dtype=np.int32) - np.int32(1)
-    given: Mapping[str, Any] = part.tables  # each has a column segment
-    tables = {name: replace(t, segment=place[t.segment]) for name, t in given.items()}
-    return tables, tuple(each for each, known in zip(segments, there, strict=True) if known)
-
-
-@contextmanager
-def _opened_alike(
-    paths: Sequence[str | os.PathLike[str]],
-) -> Iterator[tuple[DuckDBPyConnection, list[dict[str, Any]], str]]:
-    """A connection, the metadata of each file and all of them in its SQL, as `read_tables` takes
-    them; BadCounts if they do not have the same columns, or one has no digest."""
+def _read_alike(
+    paths: Sequence[str | os.PathLike[str]], con: DuckDBPyConnection
+) -> tuple[Together, list[dict[str, Any]]]:
+    """What several files say, and the metadata of each; BadCounts if they do not have the same
+    columns, or one has no digest."""
     files = [os.path.abspath(path) for path in paths]
-    names = DUCKDB.literals([glob.escape(file) for file in files])
-    with _opened(paths[0]) as (con, _):
-        con.execute("SET threads = 1")  # they are small: threads would wait for one another
-        stored = con.sql(f"SELECT file_name, key, value FROM parquet_kv_metadata([{names}])")
-        texts: dict[str, list[tuple[bytes, bytes]]] = {}
-        for file, key, value in stored.fetchall():
-            texts.setdefault(file, []).append((key, value))
-        metas = [_checked_metadata(texts.get(file, [])) for file in files]
+    names = [DUCKDB.literal(glob.escape(file)) for file in files]
+    with _opened(paths[0], con):
+        metas = _all_metadata(con, files)
         forms = con.sql(f"""
-            SELECT DISTINCT list((name, type, logical_type)) FROM parquet_schema([{names}])
-            GROUP BY file_name""").fetchall()
+            SELECT DISTINCT list((name, type, logical_type))
+            FROM parquet_schema([{", ".join(names)}]) GROUP BY file_name""").fetchall()
         split = {tuple(meta.get("segment_columns", ())) for meta in metas}
         known = all(DIGEST in meta for meta in metas)
         if not known or len(forms) > 1 or len(split) > 1 or len({*files}) < len(files):
             raise BadCounts("these files are not alike.")
-        place = f"list_position([{DUCKDB.literals(files)}], filename) - 1"
-        named = f"read_parquet([{names}], filename = true, hive_partitioning = false)"
-        yield con, metas, f"(SELECT * EXCLUDE filename, {place} AS {FILE} FROM {named})"
+        return read_together(con, names, *split), metas
 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -241,12 +223,7 @@ def read_all_metadata(paths: Sequence[str | os.PathLike[str]]) -> list[dict[str,
         return []
     files = [os.path.abspath(path) for path in paths]
     with _opened(files[0]) as (con, _):
-        names = DUCKDB.literals([glob.escape(file) for file in files])
-        stored = con.sql(f"SELECT file_name, key, value FROM parquet_kv_metadata([{names}])")
-        texts: dict[str, list[tuple[bytes, bytes]]] = {}
-        for file, key, value in stored.fetchall():
-            texts.setdefault(file, []).append((key, value))
-        return [_checked_metadata(texts.get(file, [])) for file in files]
+        return _all_metadata(con, files)
 
 
 def metadata(counts: Counts) -> dict[str, Any]:
@@ -291,8 +268,11 @@ def _arrays(
 
 
 @contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[DuckDBPyConnection, str]]:
-    """A connection and the file's name in its SQL; what goes wrong is BadCounts with the path."""
+def _opened(
+    path: str | os.PathLike[str], known: DuckDBPyConnection | None = None
+) -> Iterator[tuple[DuckDBPyConnection, str]]:
+    """A connection, new or `known`, which is closed in the end, and the file's name in its SQL;
+    what goes wrong is BadCounts with the path."""
     import duckdb
 
     from rankdrift.core.database import connect, interrupted
@@ -301,7 +281,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[DuckDBPyConnection, 
     if not file.is_file():
         what = "is a directory" if file.is_dir() else "does not exist"
         raise BadCounts(f"{os.fspath(path)} {what}. Give a counts file written by a harvest.")
-    with connect() as con:
+    with known or connect() as con:
         try:
             yield con, DUCKDB.literal(glob.escape(str(file)))
         except BadCounts as error:
@@ -322,6 +302,15 @@ def _stored_metadata(con: DuckDBPyConnection, name: str) -> dict[str, Any]:
     return _checked_metadata(
         con.sql(f"SELECT key, value FROM parquet_kv_metadata({name})").fetchall()
     )
+
+
+def _all_metadata(con: DuckDBPyConnection, files: Sequence[str]) -> list[dict[str, Any]]:
+    names = DUCKDB.literals([glob.escape(file) for file in files])
+    stored = con.sql(f"SELECT file_name, key, value FROM parquet_kv_metadata([{names}])")
+    texts: dict[str, list[tuple[bytes, bytes]]] = {}
+    for file, key, value in stored.fetchall():
+        texts.setdefault(file, []).append((key, value))
+    return [_checked_metadata(texts.get(file, [])) for file in files]
 
 
 def _checked_metadata(stored: Sequence[tuple[bytes, bytes]]) -> dict[str, Any]:

@@ -6,8 +6,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,13 +45,11 @@ from rankdrift.counts.schema import (
     FunnelRow,
     Kind,
 )
-from rankdrift.counts.tables import Table, decode
+from rankdrift.counts.tables import decode
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-FILE = "rankdrift_file"
-"""Of several tables read at once: which of them a row is of."""
 _WHOLE_TYPES = {*"TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER".split()}
 
 
@@ -71,83 +67,35 @@ def read_table(
     its pairs tell CELLs, and rows of kinds OF_PLAN are passed over. What cannot be right raises
     BadCounts; what DuckDB cannot read, DuckDB's own error.
     """
-    fields = _fields(meta)
-    marked, planned = bool(meta.get("marked")), funnel is not None
-    [counts] = _read(con, relation_sql, [fields], marked, planned, funnel or ())
+    fields = fields_of(meta)
+    columns: tuple[str, ...] = fields["segment_columns"]
+    planned = funnel is not None
+    with _staged(con, relation_sql, columns, bool(meta.get("marked")), planned) as rows:
+        tables = _tables(rows, fields["max_shown"])
+        told = funnel_of([*(funnel or ()), *_funnel_rows(con)])
+        segments = _segments(con) if columns else ((),)
+    counts = Counts(**tables, funnel=told, segments=segments, **fields)
+    warn_unknown_overflow(counts)
     return counts
 
 
-def read_tables(
-    con: DuckDBPyConnection, relation_sql: str, metas: Sequence[Mapping[str, Any]]
-) -> list[Counts]:
-    """The counts of several tables that have the same columns, in a time that hardly depends on how
-    many they are: one after the other in a FROM clause, with the place of each row's in `metas` as
-    its column FILE. Rows must lie as `save` lays them: whoever calls this compares the digests. As
-    `read_table` in all else, but for tables of files alone."""
-    return _read(con, relation_sql, [_fields(meta) for meta in metas])
-
-
-@dataclass(frozen=True)
-class Part:
-    """What one of several tables read at once says. tables: by name, their `segment` an index into
-    the segments of all; funnel: its own."""
-
-    tables: Mapping[str, Table]
-    funnel: Funnel
-
-
-def read_parts(
-    con: DuckDBPyConnection, relation_sql: str, metas: Sequence[Mapping[str, Any]]
-) -> tuple[list[Part], tuple[Segment, ...]]:
-    """The rows of several tables as they stand there, for those who know that they are right; then
-    the segments of all. All else is as for `read_tables`."""
-    fields = [_fields(meta) for meta in metas]
-    columns: tuple[str, ...] = fields[0]["segment_columns"]
-    with _staged(con, relation_sql, columns, files=len(fields)) as rows:
-        tables = _tables(rows, max(each["max_shown"] for each in fields))
-        funnels = _funnels(rows, ())
-        segments = _segments(con) if columns else ((),)
-    each = ({name: parts[i] for name, parts in tables.items()} for i in range(len(fields)))
-    return list(map(Part, each, funnels)), segments
-
-
-def _read(
-    con: DuckDBPyConnection,
-    relation_sql: str,
-    fields: Sequence[dict[str, Any]],
-    marked: bool = False,
-    planned: bool = False,
-    funnel: Sequence[FunnelRow] = (),
-) -> list[Counts]:
-    """The counts of one table or, told apart by the column FILE, of several."""
-    columns: tuple[str, ...] = fields[0]["segment_columns"]
-    with _staged(con, relation_sql, columns, marked, planned, len(fields)) as rows:
-        tables = _tables(rows, max(each["max_shown"] for each in fields))
-        tables["funnel"] = _funnels(rows, funnel)
-        segments = _segments(con) if columns else ((),)
-    found = []
-    for i, each in enumerate(fields):
-        counts = Counts(**{name: t[i] for name, t in tables.items()}, segments=segments, **each)
-        if not counts.overflow_known:
-            _warn_unknown_overflow(counts)
-        found.append(counts)
-    return found
-
-
-def _tables(rows: _Rows, max_shown: int) -> dict[str, list[Any]]:
-    """Of each file the tables of Counts, by name."""
+def _tables(rows: _Rows, max_shown: int) -> dict[str, Any]:
+    """The tables of Counts, by name."""
     splits = _picks(SPLIT) | {"split": _WHICH_SPLIT}
     return {
         "pairs": _pairs(rows, max_shown),
-        "rank_pairs": [RankPairs(**t) for t in rows.fetch(RANK_PAIR, _picks(RANK_PAIR))],
-        "overflow": [Overflow(**t) for t in rows.fetch(OVERFLOW, _picks(OVERFLOW))],
-        "by_rank": [ByRank(**t) for t in rows.fetch(BY_RANK, _picks(BY_RANK))],
-        "splits": [Splits(**t) for t in rows.fetch(SPLIT, splits, rows.whole)],
-        "singles": [Singles(**t) for t in rows.fetch(SINGLE, _picks(SINGLE))],
+        "rank_pairs": RankPairs(**rows.fetch(RANK_PAIR, _picks(RANK_PAIR))),
+        "overflow": Overflow(**rows.fetch(OVERFLOW, _picks(OVERFLOW))),
+        "by_rank": ByRank(**rows.fetch(BY_RANK, _picks(BY_RANK))),
+        "splits": Splits(**rows.fetch(SPLIT, splits)),
+        "singles": Singles(**rows.fetch(SINGLE, _picks(SINGLE))),
     }
 
 
-def _warn_unknown_overflow(counts: Counts) -> None:
+def warn_unknown_overflow(counts: Counts) -> None:
+    """Say it of counts that do not know their much-shown pairs by rank."""
+    if counts.overflow_known:
+        return
     n = counts.n_overflow
     some = (
         f"The {'pairs' if n is None else many(n, 'pair')} shown more than {counts.max_shown} times"
@@ -179,27 +127,19 @@ class _Rows:
     rankdrift_pair, with what they tell in `codes`; the segments as rankdrift_segments.
 
     columns: of segments. doubtful: columns that may hold anything. planned: is it the result of a
-    plan? files: of how many tables they are. whole: the view with all rows: of several tables
-    rankdrift_rows has all but those of splits, which are most of a large file and read once.
-
-    Of several tables the rows of each are taken to lie as `save` lays them, by kind and segment, so
-    that how many there are tells whose a row is. Their digests tell whether they do.
+    plan?
     """
 
     con: DuckDBPyConnection
     columns: Sequence[str]
     doubtful: Sequence[str]
     planned: bool
-    files: int
-    whole: str
 
     def fetch(
         self, kind: Kind, wanted: Mapping[str, str], table: str = "rankdrift_rows"
-    ) -> list[dict[str, NDArray[Any]]]:
-        """Of each file the arrays of one kind of row, with `segment` an index into
-        rankdrift_segments."""
-        alone = self.files == 1
-        join = self._join if alone and self.columns else ""
+    ) -> dict[str, NDArray[Any]]:
+        """The arrays of one kind of row, with `segment` an index into rankdrift_segments."""
+        join = self._join if self.columns else ""
         picks = {"segment": "g.segment", **wanted} if join else wanted
         named = ", ".join(f"{sql} AS {DUCKDB.quote(name)}" for name, sql in picks.items())
         # What a plan found comes in no order, and the engine sorts faster than we do.
@@ -211,43 +151,15 @@ class _Rows:
             self.refuse()
             raise BadCounts("A row lacks a value, or has a segment of its own. Harvest again.")
         arrays = {name: np.ma.getdata(values) for name, values in found.items()}
-        if alone and not self.columns:
+        if not self.columns:
             arrays["segment"] = np.zeros(len(next(iter(arrays.values()))), np.int32)
-        return [arrays] if alone else self._by_file(kind, arrays)
+        return arrays
 
     @property
     def _join(self) -> str:
         same = (f"r.s{i} IS NOT DISTINCT FROM g.s{i}" for i in range(len(self.columns)))
         # LEFT: a row whose segment no other kind of row has is found out, not lost.
         return f"LEFT JOIN rankdrift_segments g ON {' AND '.join(same) or 'TRUE'}"
-
-    def _by_file(
-        self, kind: Kind, arrays: dict[str, NDArray[Any]]
-    ) -> list[dict[str, NDArray[Any]]]:
-        file, segment, rows = self.runs[kind.name]
-        arrays["segment"] = np.repeat(segment, rows)
-        ends = np.bincount(file, weights=rows, minlength=self.files).cumsum().astype(int)
-        return [
-            {name: values[start:end] for name, values in arrays.items()}
-            for start, end in pairwise([0, *ends.tolist()])
-        ]
-
-    @cached_property
-    def runs(self) -> dict[str, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
-        """Of each kind of row, in each file and segment: the file, the segment, how many rows."""
-        names = ", ".join(["kind", FILE, *(f"s{i}" for i in range(len(self.columns)))])
-        counted = f"SELECT {names}, count(*) AS rows FROM {self.whole} GROUP BY ALL"
-        segment, join = ("g.segment", self._join) if self.columns else ("0", "")
-        found = self.con.sql(f"""
-            SELECT kind, {FILE} AS file, CAST({segment} AS INTEGER) AS segment, rows
-            FROM ({counted}) r {join} WHERE kind IN ({_names(CELLS)}) ORDER BY ALL""").fetchnumpy()
-        if any(map(np.ma.is_masked, found.values())):
-            raise BadCounts("A row has a segment of its own. Harvest again.")
-        kinds = found["kind"]
-        numbers = [np.ma.getdata(found[name]) for name in ("file", "segment", "rows")]
-        return {
-            kind.name: tuple(values[kinds == kind.name] for values in numbers) for kind in CELLS
-        }
 
     @property
     def ignored(self) -> Sequence[str]:
@@ -280,12 +192,11 @@ def _staged(
     columns: Sequence[str],
     marked: bool = False,
     planned: bool = False,
-    files: int = 1,
 ) -> Iterator[_Rows]:
     """The rows, ready to be fetched, and gone afterwards."""
     made: list[tuple[str, str]] = []
     try:
-        yield _stage(con, relation_sql, columns, marked, planned, files, made)
+        yield _stage(con, relation_sql, columns, marked, planned, made)
     finally:
         for kind, name in reversed(made):
             con.execute(f"DROP {kind} IF EXISTS temp.{name}")
@@ -297,7 +208,6 @@ def _stage(
     columns: Sequence[str],
     marked: bool,
     planned: bool,
-    files: int,
     made: list[tuple[str, str]],
 ) -> _Rows:
     def create(kind: str, name: str, select: str) -> None:
@@ -329,9 +239,6 @@ def _stage(
     plain = types["single"] == "BOOLEAN"
     single = "single" if plain else "TRY_CAST(CAST(single AS VARCHAR) AS BOOLEAN)"
     raws = "".join(f", raw_{column}" for column in doubtful)
-    if files > 1:
-        raw.append(FILE)
-        raws += f", {FILE}"
     kind = "trim(CAST(kind AS VARCHAR))" if doubtful else "kind"
     typed = f"""
         WITH raw AS (
@@ -340,11 +247,7 @@ def _stage(
             FROM {relation_sql}
         )
         SELECT {", ".join(["kind", "shown", "single", *segments, *numbers])}{raws} FROM raw"""
-    whole = "rankdrift_rows" if files == 1 else "rankdrift_whole"
-    create("VIEW", whole, typed)
-    if files > 1:
-        others = f"SELECT * FROM {whole} WHERE kind IS DISTINCT FROM {_names([SPLIT])}"
-        create("TABLE", "rankdrift_rows", others)
+    create("VIEW", "rankdrift_rows", typed)
     create("TABLE", "rankdrift_pair", f"""
         SELECT *, TRY_CAST(string_split(shown, ' ') AS INTEGER[]) AS codes
         FROM rankdrift_rows WHERE kind = {_names([PAIR])}""")  # fmt: skip
@@ -354,7 +257,7 @@ def _stage(
                 - 1 AS segment, *
             FROM (SELECT DISTINCT {", ".join(segments)} FROM rankdrift_rows
                 WHERE kind IN ({_names(CELLS)}))""")  # fmt: skip
-    rows = _Rows(con, columns, doubtful, planned, files, whole)
+    rows = _Rows(con, columns, doubtful, planned)
     # Without doubtful columns a row that cannot be read lacks a value, has an unknown kind or is
     # of a pair: what each row has is looked at only if one does.
     kinds = DUCKDB.literals([*(kind.name for kind in KINDS), *rows.ignored])
@@ -409,15 +312,13 @@ def _problem(doubtful: Iterable[str], ignored: Iterable[str]) -> str:
     return first(broken, otherwise=by_kind)
 
 
-def _pairs(rows: _Rows, max_shown: int) -> list[Pairs]:
+def _pairs(rows: _Rows, max_shown: int) -> Pairs:
     codes = {f"c{i}": f"coalesce(codes[{i}], 0)" for i in range(1, _longest(rows, max_shown) + 1)}
     picks = _picks(PAIR)
     del picks["shown"]
-    made = []
-    for found in rows.fetch(PAIR, picks | codes, "rankdrift_pair"):
-        shown = np.stack([found.pop(code) for code in codes], axis=1)
-        made.append(Pairs(**found, shown=decode(shown) if rows.planned else shown))
-    return made
+    found = rows.fetch(PAIR, picks | codes, "rankdrift_pair")
+    shown = np.stack([found.pop(code) for code in codes], axis=1)
+    return Pairs(**found, shown=decode(shown) if rows.planned else shown)
 
 
 def _longest(rows: _Rows, max_shown: int) -> int:
@@ -439,18 +340,14 @@ def _segments(con: DuckDBPyConnection) -> tuple[Segment, ...]:
     return tuple(tuple(row[1:]) for row in rows)
 
 
-def _funnels(rows: _Rows, more: Sequence[FunnelRow]) -> list[Funnel]:
-    """Of each file; `more` rows are of the only one."""
-    file = FILE if rows.files > 1 else "0"
-    found: list[list[FunnelRow]] = [list(more) for _ in range(rows.files)]
-    for place, *row in rows.con.sql(f"""
-        SELECT {file}, kind, shown, sum(n), sum(coalesce(clicks, 0)), sum(pairs)
-        FROM rankdrift_rows WHERE kind IN ({_names([FUNNEL, NOTE])}) GROUP BY ALL""").fetchall():
-        found[place].append(tuple(row))
-    return list(map(_funnel, found))
+def _funnel_rows(con: DuckDBPyConnection) -> list[FunnelRow]:
+    return con.sql(f"""
+        SELECT kind, shown, sum(n), sum(coalesce(clicks, 0)), sum(pairs)
+        FROM rankdrift_rows WHERE kind IN ({_names([FUNNEL, NOTE])}) GROUP BY ALL""").fetchall()
 
 
-def _funnel(rows: Sequence[FunnelRow]) -> Funnel:
+def funnel_of(rows: Sequence[FunnelRow]) -> Funnel:
+    """The funnel that its rows tell."""
     lines = {
         name: Dropped(n, clicks, pairs)
         for kind, name, n, clicks, pairs in rows
@@ -489,7 +386,7 @@ def _check_columns(found: Iterable[str], segment_columns: Sequence[str]) -> None
         )
 
 
-def _fields(meta: Mapping[str, Any]) -> dict[str, Any]:
+def fields_of(meta: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of Counts that `meta` gives; Counts checks their values."""
     missing = [name for name in ("buckets", "max_rank", "max_shown") if name not in meta]
     if missing:

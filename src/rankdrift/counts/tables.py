@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -43,16 +43,16 @@ class Table:
     SUMS: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        for column, dtype in zip(fields(self), self.TYPES, strict=True):
-            given = np.asarray(getattr(self, column.name))
+        for (name, value), dtype in zip([*vars(self).items()], self.TYPES, strict=True):
+            given = np.asarray(value)
             values = np.ascontiguousarray(given, dtype=dtype).view()
             if values.dtype != given.dtype and not np.array_equal(values, given):
                 raise BadCounts(
-                    f"Column {column.name!r} of {type(self).__name__} has values that do not fit "
+                    f"Column {name!r} of {type(self).__name__} has values that do not fit "
                     f"{dtype.__name__}. Give whole numbers within its range."
                 )
             values.flags.writeable = False
-            object.__setattr__(self, column.name, values)
+            object.__setattr__(self, name, values)
         lengths = {len(values) for values in self.columns()}
         if len(lengths) > 1:
             raise BadCounts(
@@ -61,8 +61,7 @@ class Table:
             )
 
     def __repr__(self) -> str:
-        names = ", ".join(column.name for column in fields(self))
-        return brief(self, f"{many(len(self), 'row')} of {names}")
+        return brief(self, f"{many(len(self), 'row')} of {', '.join(vars(self))}")
 
     def __len__(self) -> int:
         return len(self.columns()[0])
@@ -74,7 +73,7 @@ class Table:
 
     def columns(self) -> list[NDArray[Any]]:
         """The arrays, in the order of the fields."""
-        return [getattr(self, column.name) for column in fields(self)]
+        return [*vars(self).values()]
 
     def take(self, rows: NDArray[Any] | slice) -> Self:
         """The rows of a mask, an index or a slice."""

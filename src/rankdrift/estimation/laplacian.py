@@ -14,6 +14,7 @@ import numpy as np
 
 from rankdrift.core.types import Floats, Indices
 
+FEW_RANKS = 64  # so few make a table that is smaller than what is left out of it is worth
 AT_ONCE = 20_000  # edges that are made together: of few cells all, of many those of two places
 
 
@@ -47,10 +48,7 @@ class Cells:
             tie *= weight
             yield Edges(self, self.shown[0], self.shown[1], tie)
             return
-        firsts, seconds = np.triu_indices(len(self.shown), 1)
-        step = max(1, AT_ONCE // max(len(weight), 1))
-        for start in range(0, len(firsts), step):
-            k, m = firsts[start : start + step], seconds[start : start + step]
+        for k, m in places_together(len(self.shown), len(weight)):
             tie = share[k] * share[m]
             tie *= weight
             tie *= self.shown[k] != self.shown[m]  # one that was shown twice is not tied to itself
@@ -84,6 +82,15 @@ class Edges:
         matrix = copy(self.cells.frame)  # making one anew looks at all indices again
         matrix.data = self.tie
         return matrix
+
+
+def places_together(appearances: int, rows: int) -> Iterator[tuple[Indices, Indices]]:
+    """Each two places in a list of so many appearances, as many of them at a time as make about
+    AT_ONCE edges of so many rows."""
+    firsts, seconds = np.triu_indices(appearances, 1)
+    step = max(1, AT_ONCE // max(rows, 1))
+    for start in range(0, len(firsts), step):
+        yield firsts[start : start + step], seconds[start : start + step]
 
 
 def _sparse(values: Floats, row: Indices, column: Indices, size: int) -> Any:
@@ -126,8 +133,10 @@ def both_halves(lower: Floats) -> Floats:
 
 
 def projected(edges: Iterable[Edges], basis: Floats) -> Floats:
-    """(K, K): basis.T @ Laplacian @ basis, without the Laplacian."""
+    """(K, K): basis.T @ Laplacian @ basis, without the Laplacian if that is large."""
     size, many = basis.shape
+    if size <= FEW_RANKS:
+        return np.asarray(basis.T @ ungrounded(edges, size) @ basis)
     degree, across = np.zeros(size), np.zeros((many, many))
     and_one = np.column_stack([basis, np.ones(size)])  # the ones make sums of ties
     for each in edges:

@@ -13,19 +13,20 @@ to 0 and so do the rows of the Hessian: its diagonal follows from the rest.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, combinations, permutations, product
+from itertools import chain, permutations, product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.core.types import Bools, Clicks, Floats, Indices, Ranks, Segment
-from rankdrift.counts.counts import UNIT, Counts
+from rankdrift.counts.counts import UNIT, Counts, Pairs, RankPairs
 from rankdrift.estimation.laplacian import (
     Cells,
     Edges,
     both_halves,
     grounded,
+    places_together,
     pool,
     projected,
     same_ranks,
@@ -132,10 +133,12 @@ class Likelihood:
 
     def _by_bucket(self, parts: Iterable[Floats]) -> Floats:
         """(G, R): sums of numbers (m, T) of each block's appearances."""
-        flat = np.zeros(self.buckets * self.size)
-        for b, part in zip(self.blocks, parts, strict=True):
-            flat += np.bincount(self._places(b).ravel(), part.ravel(), flat.size)
-        return flat.reshape(self.buckets, self.size)
+        if not self.blocks:
+            return np.zeros((self.buckets, self.size))
+        places = np.concatenate([self._places(b).ravel() for b in self.blocks])
+        numbers = np.concatenate([part.ravel() for part in parts])
+        flat = np.bincount(places, numbers, self.buckets * self.size)
+        return np.asarray(flat, np.float64).reshape(self.buckets, self.size)
 
     def _places(self, block: Block) -> Indices:
         """(m, T): of each appearance in a table of buckets and ranks."""
@@ -184,10 +187,12 @@ class Likelihood:
         degree, across = np.zeros(many), np.zeros((many, basis.shape[1]))
         for b in self.blocks:
             share, at = shares(b.shown, theta), self._places(b)
-            for k, m in combinations(range(len(at)), 2):
-                tie = b.weight * share[k] * share[m]
-                degree += np.bincount(at[k], tie, many) + np.bincount(at[m], tie, many)
-                across += coo_array((tie, (at[k], b.shown[m])), (many, self.size)) @ basis
+            for k, m in places_together(len(at), len(b.bucket)):
+                tie = (b.weight * share[k] * share[m]).ravel()
+                one, other = at[k].ravel(), at[m].ravel()
+                degree += np.bincount(one, tie, many) + np.bincount(other, tie, many)
+                ties = coo_array((tie, (one, b.shown[m].ravel())), (many, self.size))
+                across += ties @ basis
         half = basis.T @ across.reshape(self.buckets, self.size, -1)
         whole = (basis.T * degree.reshape(self.buckets, 1, self.size)) @ basis
         return np.asarray(whole - half - half.transpose(0, 2, 1))
@@ -287,11 +292,30 @@ def likelihood_of(
     `ranks` (ascending) must hold all that pairs were shown at; by default they are all from the
     highest of those to the deepest. `segment`: of its clicks alone, without making counts of them.
     """
-    listed_pairs, compared = counts.pairs, counts.rank_pairs
+    listed, compared = counts.pairs, counts.rank_pairs
     if segment is not None:
-        place = counts.segments.index(segment)
-        listed_pairs = listed_pairs.take(listed_pairs.segment == place)
-        compared = compared.take(compared.segment == place)
+        listed, compared = rows_of(counts, segment)
+    return likelihood_of_rows(listed, compared, counts.buckets, clicks, ranks)
+
+
+def rows_of(counts: Counts, segment: Segment) -> tuple[Pairs, RankPairs]:
+    """The rows of one segment, without making counts of them."""
+    place = counts.segments.index(segment)
+    listed, compared = counts.pairs, counts.rank_pairs
+    return (
+        listed.take(listed.segment == place),
+        compared.take(compared.segment == place) if len(compared) else compared,
+    )
+
+
+def likelihood_of_rows(
+    listed_pairs: Pairs,
+    compared: RankPairs,
+    buckets: int,
+    clicks: Clicks = "every",
+    ranks: Ranks | None = None,
+) -> Likelihood:
+    """As `likelihood_of`, of these rows of counts."""
     codes = np.ascontiguousarray(listed_pairs.shown.T)
     pairs, bucket = listed_pairs.pairs, listed_pairs.bucket
     if clicks == "single":
@@ -315,7 +339,7 @@ def likelihood_of(
         last = max((int(codes[-1].max()) >> 1 for codes, *_ in listed), default=0)
         ranks = np.arange(first, last + 1, dtype=np.int32)
     blocks = (Block(_placed(codes, ranks), *rest) for codes, *rest in listed)
-    return Likelihood(ranks, tuple(blocks), counts.buckets)
+    return Likelihood(ranks, tuple(blocks), buckets)
 
 
 def _placed(codes: Codes, ranks: Ranks) -> Codes:

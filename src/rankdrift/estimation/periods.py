@@ -45,7 +45,7 @@ def estimate_by_period(
     tuple[Period, ...]
         In the order of time; empty if there are not two.
     """
-    groups = by_period([part for part in parts if part.days])
+    groups = by_period([part.without_splits() for part in parts if part.days])
     if segment:
         some = [part for part in groups if segment in part.segments]
         groups = [part.restrict(segments=[segment]) for part in some]

@@ -179,14 +179,14 @@ def appearances_by_day(
             )
         connection.execute(f"DROP TABLE IF EXISTS {RESULT_TABLE}")
 
-    def is_done(path: Path, day: Day) -> bool:
+    def is_done(path: Path, wanted: str) -> bool:
         try:
             metas = open_appearances(str(path)).metas if path.exists() else ()
         except RankdriftError:
             return False
-        return len(metas) == 1 and metas[0]["source"] == source(day) is not None
+        return len(metas) == 1 and metas[0]["source"] == wanted
 
-    return day_by_day(log, pairs_planner(log.planner()), directory, write, is_done, each)
+    return day_by_day(log, pairs_planner(log.planner()), directory, write, source, is_done, each)
 
 
 # -- read ------------------------------------------------------------------------------------------

@@ -1,12 +1,15 @@
 """Log -> a file of counts a day: what has been counted need not be counted again."""
 
+import json
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from rankdrift.core.errors import BadCounts, BadLog, BadOption
-from rankdrift.core.files import remove_leftovers
+from rankdrift.core.errors import BadCounts, BadLog, BadOption, CannotWrite
+from rankdrift.core.files import remove_leftovers, write_text
 from rankdrift.core.naming import names_checked
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.counts.file import read_metadata
@@ -35,6 +38,7 @@ def harvest_by_day(
     prior_cuts: Sequence[float] = (),
     progress: Progress | None = None,
     each: Callable[[Day, Path, bool], None] | None = None,
+    remember: bool = False,
 ) -> list[Path]:
     """Count a log into one file a day; days whose input is unchanged are left as they are.
 
@@ -51,6 +55,9 @@ def harvest_by_day(
         As for `harvest`.
     each
         Called with each day, its file and whether it was skipped.
+    remember
+        Keep a list of the files in `directory`, so that next time those with the same size and time
+        of change are not opened: what is damaged without a trace of it is found when it is read.
 
     Returns
     -------
@@ -77,11 +84,10 @@ def harvest_by_day(
     def write(part: Planner, path: Path, day: Day) -> None:
         count_planned(log, part, sizes, day.fingerprint, progress).save(path)
 
-    def is_done(path: Path, day: Day) -> bool:
-        source = source_id(log, sizes, day.fingerprint, day.day)
-        return source is not None and _is_done(path, source)
+    def source(day: Day) -> str | None:
+        return source_id(log, sizes, day.fingerprint, day.day)
 
-    return day_by_day(log, log.planner(), directory, write, is_done, each)
+    return day_by_day(log, log.planner(), directory, write, source, _is_done, each, remember)
 
 
 def day_by_day(
@@ -89,8 +95,10 @@ def day_by_day(
     planner: Planner,
     directory: str | os.PathLike[str],
     write: Callable[[Planner, Path, Day], None],
-    is_done: Callable[[Path, Day], bool],
+    source: Callable[[Day], str | None],
+    is_done: Callable[[Path, str], bool],
     each: Callable[[Day, Path, bool], None] | None = None,
+    remember: bool = False,
 ) -> list[Path]:
     """Make one file a day, but for those that are there; the files in the order of days.
 
@@ -102,14 +110,18 @@ def day_by_day(
         Where the files go, and where those of days that are done are looked for.
     write
         Writes a day's file by a planner for that day.
+    source
+        Tells the input of a day from every other, if that can be told.
     is_done
         Whether a file is there, and of this input.
     each
         Called with each day, its file and whether it was skipped.
+    remember
+        As for `harvest_by_day`.
     """
     folder = Path(directory)
     remove_leftovers(folder)
-    written = []
+    written, known = [], KnownFiles(folder) if remember else None
     whole = log.engine.fingerprint()
     days = days_of(log, planner)
     for day in days.all:
@@ -118,10 +130,15 @@ def day_by_day(
         if everywhere:
             day = replace(day, fingerprint=whole)
         path = folder / f"{day.day or 'undated'}.parquet"
-        done = is_done(path, day)
+        input_id = source(day)
+        done = input_id is not None and (
+            (known is not None and known.has(path, input_id)) or is_done(path, input_id)
+        )
         if not done:
             rows, prune = (log.engine.source, None) if everywhere else days.part(day)
             write(planner.but(source=rows, prune=prune, day=day.day), path, day)
+        if known:
+            known.note(path, input_id)
         if each:
             each(day, path, done)
         written.append(path)
@@ -129,7 +146,49 @@ def day_by_day(
         raise BadLog(
             "The log is empty: it has columns but not a single row. Check which files were named."
         )
+    if known:
+        known.save()
     return written
+
+
+class KnownFiles:
+    """Files of a folder that are known to be whole and of an input, as long as they have the same
+    size and time of change: what opening each of a year would find out again every night. It is
+    kept in the folder, and may be deleted at any time."""
+
+    NAME = ".known-days"
+
+    def __init__(self, folder: Path) -> None:
+        self.place = folder / self.NAME
+        self.before: dict[str, Any] = {}
+        with suppress(OSError, ValueError):
+            read = json.loads(self.place.read_text("utf-8"))
+            self.before = read if isinstance(read, dict) else {}
+        self.now = dict(self.before)
+
+    def has(self, path: Path, source: str) -> bool:
+        """Is this file, as it is now, known to be of this input?"""
+        return self.before.get(path.name) == _as_it_is(path, source) is not None
+
+    def note(self, path: Path, source: str | None) -> None:
+        """From now on it is."""
+        found = _as_it_is(path, source)
+        if found:
+            self.now[path.name] = found
+
+    def save(self) -> None:
+        """For the next time; if that cannot be, files are opened again."""
+        if self.now != self.before:
+            with suppress(CannotWrite):
+                write_text(self.place, json.dumps(self.now, sort_keys=True))
+
+
+def _as_it_is(path: Path, source: str | None) -> list[str | int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return [source, found.st_size, found.st_mtime_ns] if source else None
 
 
 def _is_done(path: Path, source: str) -> bool:

@@ -72,7 +72,7 @@ def count_days(
         if each:
             each(day, path, skipped)
 
-    there = harvest_by_day(log, folder, progress=progress, each=note, **sizes)
+    there = harvest_by_day(log, folder, progress=progress, each=note, remember=True, **sizes)
     metas: dict[Path, Mapping[str, Any]] = dict(zip(there, read_all_metadata(there), strict=True))
     alike = [metas[there[0]].get(name) for name in _ALIKE]
     for path in sorted(folder.glob("*.parquet")):

@@ -8,17 +8,18 @@ of all days point at one and the same place; of a page that changed, those befor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rankdrift.core.rank_blocks import widening_edges
 from rankdrift.core.types import Floats, Ranks, Segment
 from rankdrift.counts.counts import Counts
+from rankdrift.counts.tables import stack
 from rankdrift.estimation.curves import hats
 from rankdrift.estimation.fitting import Fitted
-from rankdrift.estimation.likelihood import Likelihood, likelihood_of
+from rankdrift.estimation.likelihood import likelihood_of_rows, rows_of
 from rankdrift.estimation.part_test import knots_within, shapes_at, steps_at
 
 BLOCKS = 24
@@ -27,6 +28,9 @@ PUSHED = 4
 """Ranks that results are pushed down or pulled up by, as one of the shapes of a change."""
 PUSHES = 3.0
 """A change by the shape of PUSHED at its full size is no rarer than one of a third in others."""
+
+AT_ONCE = 1_000_000
+"""Numbers, by day, bucket and rank, that are worked on together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,30 +89,36 @@ class Scores:
     squares: Floats
 
 
-def scores_of(days: Iterable[Counts], segment: Segment, shapes: Shapes) -> Scores:
+def scores_of(days: Sequence[Counts], segment: Segment, shapes: Shapes) -> Scores:
     """The scores of a segment on days on which it has clicks."""
-    return stacked(
-        scored(likelihood_of(day, "every", shapes.ranks, segment), shapes) for day in days
-    )
+    step = max(1, AT_ONCE // (max(day.buckets for day in days) * len(shapes.ranks)))
+    parts = [
+        _together(days[start : start + step], segment, shapes)
+        for start in range(0, len(days), step)
+    ]
+    return Scores(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def stacked(days: Iterable[tuple[Floats, Floats, Floats, float, float]]) -> Scores:
-    """Those of all days together, from `scored`."""
-    return Scores(*(np.array(each) for each in zip(*days, strict=True)))
-
-
-def scored(day: Likelihood, shapes: Shapes) -> tuple[Floats, Floats, Floats, float, float]:
-    """The score, information, scatter, clicks and their squares of one day: see `Scores`."""
-    by_bucket = day.bucket_scores(shapes.theta) @ shapes.basis
-    clicks = day.bucket_wins.sum(axis=1)
-    some = clicks > 0
-    touched = by_bucket[some]
-    off = touched - touched.mean(axis=0)
-    scatter = off.T @ off * (len(touched) / max(len(touched) - 1, 1))
-    return (
-        by_bucket.sum(axis=0),
-        day.at(shapes.theta).information(shapes.basis),
-        scatter,
-        float(clicks.sum()),
-        float((clicks**2).sum()),
-    )
+def _together(
+    days: Sequence[Counts], segment: Segment, shapes: Shapes
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """The fields of `Scores` of some days, each bucket of each day taken for one of its own."""
+    buckets, many = max(day.buckets for day in days), len(days)
+    listed, compared = [], []
+    for place, day in enumerate(days):
+        pairs, rank_pairs = rows_of(day, segment)
+        listed.append(replace(pairs, bucket=pairs.bucket + place * buckets))
+        compared.append(replace(rank_pairs, bucket=rank_pairs.bucket + place * buckets))
+    rows = (stack(listed), stack(compared))
+    terms = likelihood_of_rows(*rows, many * buckets, ranks=shapes.ranks)
+    by_bucket = (terms.bucket_scores(shapes.theta) @ shapes.basis).reshape(many, buckets, -1)
+    clicks = terms.bucket_wins.sum(axis=1).reshape(many, buckets)
+    touched = clicks > 0
+    units = touched.sum(axis=1)[:, None, None]
+    score = by_bucket.sum(axis=1)
+    off = (by_bucket - score[:, None] / units) * touched[:, :, None]
+    scatter = off.transpose(0, 2, 1) @ off * (units / np.maximum(units - 1, 1))
+    blocks = tuple(replace(block, bucket=block.bucket // buckets) for block in terms.blocks)
+    by_day = replace(terms, blocks=blocks, buckets=many)
+    information = np.stack(list(by_day.bucket_information(shapes.theta, shapes.basis)))
+    return score, information, scatter, clicks.sum(axis=1), (clicks**2).sum(axis=1)

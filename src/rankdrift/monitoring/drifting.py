@@ -20,7 +20,7 @@ from rankdrift.core.errors import (
 from rankdrift.core.naming import names_checked
 from rankdrift.core.types import Floats, Segment
 from rankdrift.core.words import many, verb
-from rankdrift.counts.counts import Counts, Splits, merge
+from rankdrift.counts.counts import Counts, merge
 from rankdrift.counts.file import find_counts, load_all
 from rankdrift.estimation.fitting import Options, fit
 from rankdrift.estimation.part_test import part_test
@@ -159,9 +159,7 @@ def _by_day(counts: Given | Iterable[Given] | Mapping[str, Counts], since: str |
     dated: dict[str, list[Counts]] = {}
     for part in known:
         if part.days and (since is None or min(part.days) >= since):
-            # What only checks look at is most of the rows.
-            slim = replace(part, splits=Splits.empty()) if len(part.splits) else part
-            dated.setdefault(max(part.days), []).append(slim)
+            dated.setdefault(max(part.days), []).append(part.without_splits())
     if len(dated) < 2:
         days = {day for part in known for day in part.days}
         after = f" from {since} on" if since else ""
@@ -211,7 +209,7 @@ def _evidence(own: Parts, segment: Segment, reference: int, window: int) -> Segm
     fitted = fit(_only(merge(part for _, part in own[:reference]), segment), Options())
     shapes = shapes_of(fitted, max(part.max_rank for _, part in own))
     days = np.array([date.fromisoformat(day).toordinal() for day, _ in own])
-    scores = scores_of((part for _, part in own), segment, shapes)
+    scores = scores_of([part for _, part in own], segment, shapes)
     found = evidence_of(scores, shapes, days, reference=reference, window=window)
     names = tuple(day for day, _ in own)
     return SegmentDrift(

@@ -140,7 +140,7 @@ def add_up(night: Night) -> Done:
     counts.save(night.folder / COUNTS)
     numbers = {"pairs": counts.n_pairs, "clicks": counts.n_clicks, "days": len(counts.days)}
     words = f"{many(counts.n_pairs, 'pair')} and {many(counts.n_clicks, 'click')} of "
-    return Done(words + many(len(counts.days), "day"), (COUNTS,), numbers)
+    return Done(words + counts.many_days(), (COUNTS,), numbers)
 
 
 def estimate_curve(night: Night) -> Done:

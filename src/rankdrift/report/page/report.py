@@ -200,8 +200,7 @@ def _tiles(counts: Counts | None, main: Propensities | None) -> list[tuple[str, 
             ("clicks", f"{counts.funnel.clicks:,}"),
             ("usable pairs", f"{counts.n_pairs:,}"),
         ]
-        window = counts.options.get("window")
-        what = f"windows of {str(window).removesuffix('d')} days" if window else "days"
+        what = f"windows of {counts.window} days" if counts.window else "days"
         tiles += [(what, f"{len(counts.days):,}")] if counts.days else []
     if main:
         tiles.append(("ranks", f"{len(main.ranks):,}"))
@@ -254,7 +253,7 @@ def _provenance(
         c = results.counts
         about = {
             "rankdrift": c.version,
-            "days": _days(c.days),
+            ("windows from" if c.window else "days"): _days(c.days),
             "inputs": len(c.sources),
             "buckets": c.buckets,
             "max_rank": c.max_rank,

@@ -54,9 +54,8 @@ def counts_table(counts: Counts) -> Padding:
         rows.append(("segments", f"{size['segments']:,}", f"by {by}"))
     if size["days"]:
         span = f"{size['first_day']} to {size['last_day']}" if size["days"] > 1 else counts.days[0]
-        window = counts.options.get("window")
-        words = f"of {window.removesuffix('d')} days each, from {span}" if window else span
-        rows.append(("windows" if window else "days", f"{size['days']:,}", words))
+        words = f"of {counts.window} days each, from {span}" if counts.window else span
+        rows.append(("windows" if counts.window else "days", f"{size['days']:,}", words))
     rows.append(
         ("table", f"{size['rows']:,}", f"rows, in {many(counts.buckets, 'bucket')} of queries")
     )
