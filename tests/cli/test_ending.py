@@ -203,12 +203,12 @@ def test_ctrl_c_does_not_list_what_the_shell_listed(rankdrift, tmp_path, monkeyp
 
     monkeypatch.setattr("rankdrift.cli.options.read_log", stop)
     monkeypatch.chdir(tmp_path)
-    files = [f"{number}.parquet" for number in range(4)]
+    files = [f"log-{number}.parquet" for number in range(4)]
     for name in files:
         (tmp_path / name).touch()
     done = rankdrift("inspect", *files, "--max-rank", 20)
     assert done.code == 130 and done.err.endswith(
-        "\nNext: rankdrift inspect '*.parquet' --max-rank 20\n"
+        "\nNext: rankdrift inspect 'log-*.parquet' --max-rank 20\n"
     )
     assert rankdrift("inspect", *files, "--quiet").err.strip() == "Stopped."
 

@@ -245,8 +245,11 @@ def _check_packing(path: str) -> None:
     engines go by the name."""
     if not os.path.isfile(path):
         return
-    with open(path, "rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
+    try:
+        with open(path, "rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+    except OSError:  # which reading it will tell
+        return
     if packed != path.lower().endswith(_GZIP):
         is_so, named, do = "is not", "does", "Take that off its name"
         if packed:
