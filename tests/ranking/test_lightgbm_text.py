@@ -10,11 +10,13 @@ from rankdrift.ranking.lightgbm_text import is_whole
 lightgbm = pytest.importorskip("lightgbm")
 
 
-def written(rows=400, **params):
+def written(rows=400, labels=0, **params):
     rng = np.random.default_rng(4)
     x = rng.normal(size=(rows, 5))
     x[:, 4] = rng.integers(0, 90, rows)
     y = x[:, 0] + 3 * (x[:, 4] % 3) + rng.normal(size=rows)
+    if labels:
+        y = np.digitize(y, np.quantile(y, np.arange(1, labels) / labels))
     own = {"verbosity": -1, "min_data_in_leaf": 3, "min_data_per_group": 1, "cat_smooth": 1}
     data = lightgbm.Dataset(x, y, categorical_feature=[4], params=own)
     given = {**own, "num_leaves": 7, "num_threads": 1, **params}
@@ -84,6 +86,11 @@ def test_linear_leaves_of_features_that_are_not_there():
     assert not is_whole(changed(found, "leaf_features", 0, "7"))
 
 
-@pytest.mark.parametrize("line", ["tree_sizes", "max_feature_idx", "Tree"])
+def test_more_scores_than_there_is_room_for(text):
+    assert not is_whole(text.replace("num_tree_per_iteration=1\n", "num_tree_per_iteration=3\n"))
+    assert is_whole(written(objective="multiclass", num_class=3, labels=3))
+
+
+@pytest.mark.parametrize("line", ["tree_sizes", "max_feature_idx", "Tree", "num_class"])
 def test_a_head_that_does_not_fit(text, line):
     assert not is_whole(re.sub(rf"^{line}=", f"{line}s=", text, count=1, flags=re.M))

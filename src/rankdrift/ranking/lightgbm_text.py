@@ -13,6 +13,8 @@ import numpy as np
 
 _SIZES = re.compile(rb"^tree_sizes=([\d ]*)\n+", re.M)
 _FEATURES = re.compile(rb"^max_feature_idx=(\d+)$", re.M)
+# As many scores a row as LightGBM makes room for.
+_SCORES = re.compile(rb"^num_class=(\d+)\nnum_tree_per_iteration=\1$", re.M)
 _OF_SPLITS = (
     "split_feature split_gain threshold decision_type left_child right_child"
     " internal_value internal_weight internal_count"
@@ -26,7 +28,7 @@ def is_whole(text: str) -> bool:
     """Whether all trees are where the head says, each is a tree, and nothing has no end."""
     model = text.encode()
     sizes, deepest = _SIZES.search(model), _FEATURES.search(model)
-    if not sizes or not deepest:
+    if not sizes or not deepest or not _SCORES.search(model):
         return False
     at = sizes.end()
     try:
