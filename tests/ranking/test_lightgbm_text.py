@@ -86,6 +86,20 @@ def test_linear_leaves_of_features_that_are_not_there():
     assert not is_whole(changed(found, "leaf_features", 0, "7"))
 
 
+@pytest.mark.parametrize("line", ["[max_bin> 255]", "[max_bin", "max_bin: 255", "[max_bin: 1]x"])
+def test_parameters_without_a_name_or_a_value(text, line):
+    assert "\n[max_bin: 255]\n" in text
+    assert is_whole(text.replace("[max_bin: 255]", "[max_bin: 63]"))
+    assert not is_whole(text.replace("[max_bin: 255]", line))
+    assert not is_whole(text.replace("end of parameters", ""))
+    before, after = text.split("\nparameters:")
+    assert is_whole(before + after.split("end of parameters")[1])  # which is fine without
+
+
+def test_trees_without_a_line(text):
+    assert not is_whole(changed(text.replace("num_cat=", "num_cats="), "leaf_value", 0, "1"))
+
+
 def test_more_scores_than_there_is_room_for(text):
     assert not is_whole(text.replace("num_tree_per_iteration=1\n", "num_tree_per_iteration=3\n"))
     assert is_whole(written(objective="multiclass", num_class=3, labels=3))

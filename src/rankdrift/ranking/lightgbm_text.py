@@ -15,6 +15,7 @@ _SIZES = re.compile(rb"^tree_sizes=([\d ]*)\n+", re.M)
 _FEATURES = re.compile(rb"^max_feature_idx=(\d+)$", re.M)
 # As many scores a row as LightGBM makes room for.
 _SCORES = re.compile(rb"^num_class=(\d+)\nnum_tree_per_iteration=\1$", re.M)
+_PARAMETER = re.compile(rb"\[\w+: [^\0]*\]")
 _OF_SPLITS = (
     "split_feature split_gain threshold decision_type left_child right_child"
     " internal_value internal_weight internal_count"
@@ -38,11 +39,17 @@ def is_whole(text: str) -> bool:
             if not block.startswith(b"Tree=%d\n" % place) or not _is_tree(block, features):
                 return False
             at += size
-    except (ValueError, OverflowError):  # what should be a number is none
+    except (KeyError, IndexError, ValueError, OverflowError):  # something is missing, or no number
         return False
-    after = model[at:]
-    ended = b"\nparameters:" not in after or b"\nend of parameters" in after
-    return ended and after.startswith(b"end of trees")
+    return model[at:].startswith(b"end of trees") and _has_fine_parameters(model[at:])
+
+
+def _has_fine_parameters(after: bytes) -> bool:
+    """Whether there are none, or they have an end, and each has a name and a value."""
+    _, there, rest = after.partition(b"\nparameters:")
+    listed, end, _ = rest.partition(b"\nend of parameters")
+    lines = [line for line in listed.split(b"\n") if line]
+    return not there or bool(end and all(map(_PARAMETER.fullmatch, lines)))
 
 
 def _is_tree(block: bytes, features: int) -> bool:
