@@ -98,7 +98,7 @@ def test_names_of_searches_and_queries_may_be_text():
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark beside")
+@pytest.mark.xdist_group("spark")
 def test_spark_reads_the_same(tmp_path):
     import pyarrow.parquet as pq
     from support.spark_session import session

@@ -19,7 +19,7 @@ ENVIRONMENT = os.environ | {
     "NO_COLOR": "1",
     "OMP_NUM_THREADS": "1",  # the workers of the tests share the cores; threads would only wait
 }
-SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark beside")]
+SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 SLOWEST = 600  # seconds, on a machine that is busy with other tests
 # The upper end of an interval over the lower, below which it is of use: over 20 seeds, the log of
 # the first page gave 1.35 to 1.61, and 1.5 to 1.9 for one platform, which has half of the clicks.

@@ -14,7 +14,7 @@ from support.spark_session import small
 
 from rankdrift.log.engines.java import java
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark beside")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 def test_java_home_is_set_for_as_long_as_spark_starts(monkeypatch):

@@ -9,7 +9,7 @@ from support.log_formats import WRITERS, plain_log
 from rankdrift import harvest, read_log
 
 spark_session = pytest.importorskip("support.spark_session", reason="needs the extra `spark`")
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark beside"), pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.slow]
 CASES = [(name, writer) for name, writers in WRITERS.items() for writer in writers]
 if not os.environ.get("RANKDRIFT_ALL_CASES"):  # those whose SQL has something that others lack
     CASES = [(name, WRITERS[name][0]) for name in ("ubi", "ga4", "algolia", "yandex", "baidu-ultr")]
