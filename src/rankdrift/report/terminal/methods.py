@@ -144,7 +144,8 @@ def _meanings(found: MethodComparison) -> list[Text]:
     """Each meaning once, after all the methods it is said of."""
     said: dict[tuple[Agreement, str], list[str]] = {}
     for d in found.distances:
-        where = f" (ranks {d.differs_at})" if d.differs_at else ""
+        word = "rank" if d.differs_at.isdigit() else "ranks"
+        where = f" ({word} {d.differs_at})" if d.differs_at else ""
         said.setdefault((d.verdict, d.meaning), []).append(f"{d.first} and {d.second}{where}")
     return [
         Text.assemble(
