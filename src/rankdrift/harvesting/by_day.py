@@ -79,6 +79,7 @@ def harvest_by_day(
                 "Leave out --by day: the whole log is counted as one."
             )
         raise BadOption("harvest by day needs a day column. Name it with --day.")
+    log.narrow(prior)
     warn_of_oddities(log)
 
     def write(part: Planner, path: Path, day: Day) -> None:

@@ -103,6 +103,7 @@ def harvest(
             "To count for trust the log must tell days: what a doc is worth is told by its clicks "
             "on other days. Name the column with --day."
         )
+    log.narrow(prior)
     warn_of_oddities(log)
     counts = count(log, sizes, progress)
     if log.rules.randomised_apart and not counts.funnel.dropped["randomised"].rows:

@@ -436,6 +436,10 @@ def test_baidu_results_belong_to_the_query_before_them(tmp_path):
         ("1\x012", "m2", 1, 1), ("1\x012", "m2", 2, 1),
     ]  # fmt: skip
     assert len({search for (search,) in rows(log, "search")}) == 2
+    # A file that begins amid results does not go on with the query of the file before.
+    (tmp_path / "part-00002.gz").write_bytes(gzip.compress("\n".join(texts[1:]).encode()))
+    known = rows(read_log(sorted(tmp_path.iterdir())), "query", "doc")
+    assert known.count((None, "m1")) == known.count((None, "m2")) == 1 and len(known) == 8
 
 
 def test_mind_is_shuffled_and_that_is_said(tmp_path):

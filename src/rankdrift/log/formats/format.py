@@ -216,6 +216,8 @@ class Format:
         Does `place` stand in wherever the ordinal is missing, or only if none was ever logged?
     keeps_order
         Does the meaning of a line depend on those before it?
+    read_again
+        Are its rows made from Parquet about as fast as they are read from a copy?
     remark
         What everybody who reads such a log should know.
     roles
@@ -243,6 +245,7 @@ class Format:
     first_rank: int | None = None
     place_fills_in: bool = False
     keeps_order: bool = False
+    read_again: bool = False
     remark: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, ColumnKind] = field(default_factory=dict)
