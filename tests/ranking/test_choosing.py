@@ -1,10 +1,12 @@
 """Leaves, rows a leaf, norm and clip are chosen by clicks that the trees did not see."""
 
+import io
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from rich.console import Console
 from support.clicklogs import curve, frame, matrix, power
 
 from rankdrift.core.errors import BadOption
@@ -15,6 +17,7 @@ from rankdrift.ranking.gains import Shared, Weighting, ideal_dcg, weigh
 from rankdrift.ranking.measures import measures
 from rankdrift.ranking.ranker import Ranker
 from rankdrift.ranking.training import train
+from rankdrift.report.terminal.rankers import ranker_report
 
 MANY = 10**6
 P = curve(power(12))
@@ -42,6 +45,12 @@ class OneFeature(LightGBM):
 @pytest.fixture
 def rows():
     return matrix(frame(searches=900, queries=200)).only_clicked()
+
+
+def printed(group):
+    screen = Console(width=100, file=io.StringIO())
+    screen.print(group)
+    return screen.file.getvalue()
 
 
 def chosen(rows, backend, wanted=(PAPER, SMALL), p=P, **more):
@@ -187,6 +196,9 @@ def test_train_chooses_says_so_and_uses_it(rows, monkeypatch):
     assert not biased.choice["weighted"] and "position bias and all" in biased.choice["reason"]
     free = train(rows, propensities=P, clip=np.inf, trees=2, threads=1, leaves=6, min_rows=30)
     assert free.options["clip"] is None and {t["clip"] for t in free.choice["tried"]} == {None}
+    bare = train(rows, propensities=P, clip=1, fixed=True, trees=2, threads=1)
+    assert bare.text == train(rows, fixed=True, trees=2, threads=1).text
+    assert "all 1, as without propensities" in printed(ranker_report(bare))
 
 
 def test_xgboost_and_segments_choose_too(monkeypatch):
