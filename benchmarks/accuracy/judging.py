@@ -23,7 +23,7 @@ from rankdrift.core.types import Floats, Ints
 from rankdrift.judging.judgments import Judgments, chance_above
 from rankdrift.judging.shrinkage import Evidence, Posterior, Prior, posterior
 
-SEEDS = (41, 42, 43, 44)
+SEEDS = (51, 52, 53, 54)
 QUERIES, DOCS, RANKS, SEARCHES = 400, 30, 15, 40_000
 SLOPE = 0.9  # p_rank = rank ** -SLOPE
 BINS = ((0, 1), (1, 5), (5, 50), (50, np.inf))
