@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -126,13 +127,13 @@ def lay_out(
     """
     lengths = np.asarray(lengths, np.int64)
     begins = np.cumsum(lengths) - lengths if first is None else first
-    order = order_of(np.asarray(by, np.int64)) if len(lengths) else np.zeros(0, np.intp)
+    order = order_of(np.asarray(by, np.int64))
     order = order[lengths[order] > 0]
     ends = np.cumsum(lengths[order])
-    cuts = np.flatnonzero(changes((ends - lengths[order]) // BLOCK_ROWS)) if len(order) else ends
+    cuts = np.flatnonzero(changes((ends - lengths[order]) // BLOCK_ROWS))
     blocks = []
     done = 0
-    for start, stop in zip(cuts.tolist(), [*cuts[1:].tolist(), len(order)], strict=True):
+    for start, stop in pairwise([*cuts.tolist(), len(order)]):
         own = order[start:stop]
         own[:] = own[np.argsort(-lengths[own], kind="stable")]
         falling = -lengths[own]

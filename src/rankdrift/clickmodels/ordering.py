@@ -13,6 +13,8 @@ _BITS = 64
 def order_of(values: NDArray[np.integer]) -> Indices:
     """(T,): as a stable argsort, by numbers of 64 bits that hold value and place: they are sorted
     many times as fast as an index."""
+    if not len(values):
+        return np.zeros(0, np.intp)
     bits = len(values).bit_length()
     least, most = int(values.min()), int(values.max())
     if (most - least).bit_length() + bits > _BITS:
