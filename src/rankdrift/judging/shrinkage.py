@@ -11,7 +11,8 @@ to every s_k². Weights, middles and spreads are those under which the clicks of
 likeliest, with as many parts as pay for themselves. The posterior is summed up on a grid of each
 pair's own, narrowed to where it is. Of all intervals with the share that is asked for the shortest
 is taken: how close to nothing a relevance is cannot be told by clicks, so that the lower end is 0
-where nothing speaks against it, instead of a quantile of a guess.
+where nothing speaks against it, instead of a quantile of a guess. Of a pair without a click nothing
+of its own does, so that its lower end always is.
 """
 
 from __future__ import annotations
@@ -290,19 +291,20 @@ def _summary(e: Evidence, mu: Floats, variance: Floats, prior: Prior, level: flo
     mean = (weight / (1 + np.exp(-t))).sum(axis=1)
     middle = (weight * t).sum(axis=1)
     deviation = np.sqrt((weight * (t - middle[:, None]) ** 2).sum(axis=1))
-    low, high = _shortest(t, weight, level)
+    low, high = _shortest(t, weight, level, e.clicks > 0)
     return np.stack([mean, np.minimum(low, mean), np.maximum(high, mean), middle, deviation])
 
 
-def _shortest(t: Floats, weight: Floats, level: float) -> tuple[Floats, Floats]:
-    """Of some intervals of relevances that all hold `level`, the shortest."""
+def _shortest(t: Floats, weight: Floats, level: float, clicked: Bools) -> tuple[Floats, Floats]:
+    """Of some intervals of relevances that all hold `level`, the shortest; of pairs that were not
+    clicked, the one from 0."""
     below = np.cumsum(weight, axis=1) - weight / 2
     low, high = np.zeros(len(t)), np.ones(len(t))
     for tail in _TAILS:
         under = tail * (1 - level)
         start = _quantile(t, below, under) if tail > 0 else np.zeros(len(t))
         end = _quantile(t, below, under + level) if tail < 1 else np.ones(len(t))
-        shorter = end - start < 0.999 * (high - low)
+        shorter = (end - start < 0.999 * (high - low)) & (clicked | (tail == 0))
         low, high = np.where(shorter, start, low), np.where(shorter, end, high)
     return low, high
 
