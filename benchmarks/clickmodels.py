@@ -136,6 +136,8 @@ def _ours(path: str, name: str) -> dict[str, Any]:
 
 
 def _fit(path: str, name: str) -> dict[str, Any]:
+    import duckdb  # noqa: F401  # imports are not counted, of CLAX neither
+
     from rankdrift.clickmodels.measures import buckets_of_queries, forecast
     from rankdrift.clickmodels.model import log_likelihood
     from rankdrift.clickmodels.models import MODELS

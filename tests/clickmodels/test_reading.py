@@ -1,5 +1,8 @@
 """From a log to searches: lists by rank, what is left out and counted, and what is held out."""
 
+from itertools import pairwise
+from unittest import mock
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -7,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankdrift
+from rankdrift.clickmodels import lists as listing
 from rankdrift.clickmodels.arranging import Shown, arrange
-from rankdrift.clickmodels.lists import after_last, lay_out
+from rankdrift.clickmodels.lists import last_marked, lay_out
 from rankdrift.clickmodels.numbering import number_pairs
 from rankdrift.clickmodels.reading import read_searches
 from rankdrift.core.errors import BadLog, BadOption
@@ -213,25 +217,30 @@ def test_what_cannot_be_is_refused_with_what_to_do():
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 7), min_size=1, max_size=60), st.randoms(use_true_random=False))
 def test_lists_are_laid_out_whole(sizes, random):
-    """Every element is there once, lists are the longest first, and places are in order."""
+    """Every element is there once, the lists of a block are the longest first, blocks are in the
+    order asked for, and places are in order."""
     lengths = np.array([*sizes, 1])
     by = np.array([random.randrange(5) for _ in lengths])
-    made, order, rows = lay_out(lengths, by)
+    with mock.patch.object(listing, "BLOCK_ROWS", random.choice([8, 1 << 15])):
+        made, order, begins = lay_out(lengths, by)
+    rows = np.concatenate([where for _, where in made.came_from(begins)])
     assert sorted(rows.tolist()) == list(range(int(lengths.sum())))
-    assert (np.diff(made.lengths) <= 0).all()
+    for block in made.blocks:
+        assert (np.diff(made.lengths[block.lists]) <= 0).all()
+    for one, next_one in pairwise(made.blocks):
+        assert by[order[one.lists]].max() <= by[order[next_one.lists]].min()
     np.testing.assert_array_equal(made.lengths, lengths[order])
     of = made.list_of_rows()
     first = (np.cumsum(lengths) - lengths)[order]
     for i in range(len(made)):
         np.testing.assert_array_equal(rows[of == i], np.arange(made.lengths[i]) + first[i])
     mark = np.array([random.random() < 0.3 for _ in rows])
-    last, after, many = after_last(made, mark)
+    last, many = last_marked(made, mark)
     for i in range(len(made)):
         own = np.flatnonzero(of == i)
         marked = own[mark[own]]
         assert last[i] == (marked[-1] if len(marked) else -1)
-        np.testing.assert_array_equal(after[own], own > last[i])
-        assert many[i] == after[own].sum()
+        assert many[i] == (own > last[i]).sum()
 
 
 def test_whole_numbers_are_numbered_as_texts_are(tmp_path):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.clickmodels.lists import BLOCK_ROWS, lay_out
+from rankdrift.clickmodels.ordering import order_of, rows_of
 from rankdrift.clickmodels.searches import Searches
 from rankdrift.core.types import Bools, Indices, Ints
 from rankdrift.counts.funnel import Dropped
@@ -44,13 +45,13 @@ class Made:
 
     def searches(self, which: Bools) -> Searches:
         """Some of them."""
-        lists, _, rows = lay_out(self.lengths[which], self.query[which], self.first[which])
-        pair, rank = np.empty(len(rows), np.uint32), np.empty(len(rows), np.uint16)
-        click = np.empty(len(rows), bool)
-        for block in lists.blocks:
-            pair[block.rows], mark = self.shown.at(rows[block.rows])
-            rank[block.rows] = mark >> 1
-            click[block.rows] = mark & 1
+        lists, _, first = lay_out(self.lengths[which], self.query[which], self.first[which])
+        pair, rank = np.empty(lists.rows, np.uint32), np.empty(lists.rows, np.uint16)
+        click = np.empty(lists.rows, bool)
+        for here, rows in lists.came_from(first):
+            pair[here], mark = self.shown.at(rows)
+            rank[here] = mark >> 1
+            click[here] = mark & 1
         deepest = int(self.shown.mark.max()) >> 1
         return Searches(lists, pair, rank, click, self.query_of_pair, deepest)
 
@@ -70,7 +71,7 @@ def arrange(
     np.logical_or(s[1:] != s[:-1], q[1:] != q[:-1], out=new[1:])
     start = np.flatnonzero(new)
     size = np.diff(np.append(start, len(s)))
-    order = np.argsort(s[start])
+    order = order_of(s[start])
     named = s[start[order]]
     if (named[1:] == named[:-1]).any():
         # Searches in several runs, or names that several queries share.
@@ -83,7 +84,7 @@ def arrange(
     lengths = np.add.reduceat(size, begin).astype(np.int64)
     first = of_first
     if same.any():
-        shown = shown.at(_rows_of(start, size))
+        shown = shown.at(rows_of(start, size))
         first = np.cumsum(lengths) - lengths
     shown, first, lengths, same_rank = _in_order(shown, first, lengths)
     shown, first, lengths, twice = _without_twice(shown, first, lengths)
@@ -97,12 +98,6 @@ def arrange(
         query_of_pair,
         {"same_rank": same_rank, "doc_twice": twice},
     )
-
-
-def _rows_of(start: Indices, size: Indices) -> Indices:
-    """Runs of rows one after the other, as rows."""
-    end = np.cumsum(size)
-    return np.asarray(np.arange(end[-1]) + np.repeat(start - (end - size), size))
 
 
 _Rows = tuple[Shown, Indices, Ints, Dropped]
@@ -120,7 +115,7 @@ def _in_order(shown: Shown, first: Indices, lengths: Ints) -> _Rows:
     begins[first] = True
     if begins[np.concatenate(falls) + 1].all():
         return shown, first, lengths, Dropped()
-    shown = shown.at(_rows_of(first, lengths))
+    shown = shown.at(rows_of(first, lengths))
     of = np.repeat(np.arange(len(lengths)), lengths)
     shown = shown.at(np.lexsort((shown.pair, shown.mark, of)))
     # Of a rank that is there twice the last row stays: a clicked one, as clicks sort last.
@@ -141,7 +136,7 @@ def _without_twice(shown: Shown, first: Indices, lengths: Ints) -> _Rows:
     same = ordered[1:] == ordered[:-1]
     if not same.any():
         return shown, first, lengths, Dropped()
-    rows = _rows_of(first, lengths)
+    rows = rows_of(first, lengths)
     keep = ~np.isin(key[rows], ordered[1:][same])
     return _kept(shown.at(rows), np.repeat(np.arange(len(first)), lengths), keep, len(first))
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankdrift.clickmodels.lists import Lists, after_last, lay_out
+from rankdrift.clickmodels.lists import Block, Lists, last_marked
 from rankdrift.clickmodels.model import ClickModel
 from rankdrift.clickmodels.searches import Searches
-from rankdrift.core.types import AnyInts, Bools, Floats, Indices
+from rankdrift.core.types import AnyInts, Bools, Floats, Indices, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,36 +88,63 @@ class Reached(NamedTuple):
 def find_tails(searches: Searches) -> Tails:
     """What is known for sure, and the lists of results of which it is not."""
     s, pairs = searches, searches.pairs
-    last, after, length = after_last(s.lists, s.click)
-    rows = s.lists.one_by_one()
-    query = s.query_of_pair[s.pair[rows[np.cumsum(s.lists.lengths) - 1]]]
-    rows = rows[after[rows]]
+    clicks, shown = s.by_pair
+    last, length = last_marked(s.lists, s.click)
     clicked = last >= 0
     click_pair = np.where(clicked, s.pair[last], pairs).astype(np.intp)
-    lists, order, where = lay_out(length, query.astype(np.int64))
-    pair = s.pair[rows[where]].astype(np.intp)
-    spans = tuple((int(pair[b.rows].min()), int(pair[b.rows].max()) + 1) for b in lists.blocks)
-    for block, (low, _) in zip(lists.blocks, spans, strict=True):
-        pair[block.rows] -= low
-    known = ~after
-    followed = s.click & known
-    followed[last[clicked]] = False
+    click_rank = np.where(clicked, s.rank[last], 0).astype(np.intp)
+    lists, order, pair, spans = _lay_out_tails(s, length)
+    below = np.zeros(pairs)
+    for block, (low, high) in zip(lists.blocks, spans, strict=True):
+        below[low:high] += np.bincount(pair[block.rows], minlength=high - low)
     left = last[clicked & (length > 0)]
     return Tails(
         lists=lists,
         pair=pair,
         spans=spans,
         click_pair=click_pair[order],
-        click_rank=np.where(clicked, s.rank[last], 0).astype(np.intp)[order],
-        clicks=s.by_pair[0],
-        reached=_count(s.pair[known], pairs),
-        went_on_pair=_count(s.pair[followed], pairs),
-        went_on_rank=_count(s.rank[followed], s.ranks + 1),
+        click_rank=click_rank[order],
+        clicks=clicks,
+        reached=shown - below,
+        went_on_pair=clicks - _count(click_pair[clicked], pairs),
+        went_on_rank=s.by_rank[0] - _count(click_rank[clicked], s.ranks + 1),
         left_pair=_count(s.pair[left], pairs),
         left_rank=_count(s.rank[left], s.ranks + 1),
-        passed=float((known & ~s.click).sum()),
+        passed=float((shown - below - clicks).sum()),
         rows=s.rows,
     )
+
+
+def _lay_out_tails(
+    s: Searches, length: Ints
+) -> tuple[Lists, Indices, Indices, tuple[tuple[int, int], ...]]:
+    """The last so many results (N,) of each search, a block of them for each block of searches:
+    lists, which search stands where, and pairs and spans as of `Tails`."""
+    order = np.empty(int((length > 0).sum()), np.intp)
+    pair = np.empty(int(length.sum()), np.intp)
+    blocks, spans = [], []
+    done = at = 0
+    for block in s.lists.blocks:
+        tail = length[block.lists]
+        own = np.argsort(-tail, kind="stable")[: int((tail > 0).sum())]
+        if not len(own):
+            continue
+        size = tail[own]
+        place = s.lists.lengths[block.lists][own] - size  # that the tail begins at
+        counts = np.searchsorted(-size, -np.arange(int(size[0])), side="left").tolist()
+        starts, of, stop = block.starts, s.pair[block.rows], done + int(size.sum())
+        found = pair[done:stop]
+        end = 0
+        for k, count in enumerate(counts):
+            found[end : end + count] = of[starts[place[:count] + k] + own[:count]]
+            end += count
+        low, high = int(found.min()), int(found.max()) + 1
+        found -= low
+        order[at : at + len(own)] = block.lists.start + own
+        blocks.append(Block(slice(at, at + len(own)), slice(done, stop), tuple(counts)))
+        spans.append((low, high))
+        done, at = stop, at + len(own)
+    return Lists(length[order], tuple(blocks)), order, pair, tuple(spans)
 
 
 def _count(of: AnyInts, n: int) -> Floats:
@@ -147,15 +174,17 @@ def reach(t: Tails, z: Floats, after_click: Floats, after_none: float) -> Reache
         pair = t.pair[block.rows]
         go = after_click[block.lists]
         pass_by = not_z[low:high].take(pair, mode="clip")  # of which none is clipped
+        pass_on = pass_by * after_none
         # quiet: no click from here on, if this result is reached.
-        quiet = np.empty(len(pair))
+        quiet = pass_by * stop
         below = np.ones(block.counts[-1])
         places = list(block.places())
         for count, place in reversed(places):
             if len(below) < count:
                 below = np.concatenate([below, np.ones(count - len(below))])
-            below = pass_by[place] * (stop + after_none * below)
-            quiet[place] = below
+            here = quiet[place]
+            here += pass_on[place] * below
+            below = here
         happened = 1.0 - go + go * below
         likely += float(np.log(happened).sum())
         # reached: having come so far, and what happened then, given all that happened.
@@ -163,7 +192,7 @@ def reach(t: Tails, z: Floats, after_click: Floats, after_none: float) -> Reache
         for count, place in places:
             come = come[:count]
             quiet[place] *= come
-            come = come * pass_by[place] * after_none
+            come = come * pass_on[place]
         first[block.lists] = quiet[: block.counts[0]]
         total = float(quiet.sum())
         went_on += total - float(quiet[: block.counts[0]].sum())
@@ -236,12 +265,13 @@ def looked_below(searches: Searches, z: Floats, after_click: Floats, after_none:
     """(T,): how likely each result that was not clicked was reached, given all clicks of its search
     and were it not relevant; 1 above a click. See `go_down`.
     """
-    _, after, _ = after_last(searches.lists, searches.click)
+    _, length = last_marked(searches.lists, searches.click)
+    sure = searches.lists.lengths - length  # results down to the last click
     found = np.ones(searches.rows)
     stop = 1.0 - after_none
     for block in searches.lists.blocks:
         z_of, go_of, out = (x[block.rows] for x in (z, after_click, found))
-        tail = after[block.rows]
+        down_to = sure[block.lists]
         places = list(block.places())
         # quiet: no click below, if users came here.
         quiet = np.empty(len(z_of))
@@ -254,8 +284,8 @@ def looked_below(searches: Searches, z: Floats, after_click: Floats, after_none:
         come = np.ones(block.counts[0])
         happened = np.ones(block.counts[0])
         begins = np.ones(block.counts[0], bool)  # of what is below the last click
-        for count, place in places:
-            come, here, pass_by = come[:count], tail[place], 1.0 - z_of[place]
+        for k, (count, place) in enumerate(places):
+            come, here, pass_by = come[:count], k >= down_to[:count], 1.0 - z_of[place]
             passed = come * pass_by * quiet[place]
             happened = np.where(begins[:count], 1.0 - come + passed, happened[:count])
             quietly = come * quiet[place]

@@ -1,17 +1,19 @@
 """Many lists of different lengths in flat arrays, laid out for going down all of them at once.
 
-Lists are kept in blocks that fit the processor's cache, the longest first. A block has the first
-elements of all its lists, then the second ones, and so on: what stands at one place of many lists
-is a slice, and no place is padding.
+Lists are kept in blocks that fit the processor's cache, the longest of a block first. A block has
+the first elements of all its lists, then the second ones, and so on: what stands at one place of
+many lists is a slice, and no place is padding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
+from rankdrift.clickmodels.ordering import changes, order_of
 from rankdrift.core.types import Bools, Indices, Ints
 
 BLOCK_ROWS = 1 << 15
@@ -36,6 +38,11 @@ class Block:
     rows: slice
     counts: tuple[int, ...]
 
+    @property
+    def starts(self) -> Indices:
+        """(K,): where the elements of every place begin within the block."""
+        return np.cumsum((0, *self.counts[:-1]))
+
     def places(self) -> Iterator[tuple[int, slice]]:
         """(how many lists have it, where its elements are within the block) of every place."""
         start = 0
@@ -51,7 +58,7 @@ class Lists:
     Parameters
     ----------
     lengths
-        (N,): falling.
+        (N,): falling within a block.
     blocks
         All lists, in order.
     """
@@ -66,6 +73,16 @@ class Lists:
     def rows(self) -> int:
         """T."""
         return self.blocks[-1].rows.stop if self.blocks else 0
+
+    def came_from(self, first: Indices) -> Iterator[tuple[slice, Indices]]:
+        """(the elements of a block, where each came from) of every block, for lists that stood one
+        element after the other from `first` (N,)."""
+        for block in self.blocks:
+            rows = np.empty(block.rows.stop - block.rows.start, np.intp)
+            own = first[block.lists]
+            for k, (count, place) in enumerate(block.places()):
+                np.add(own[:count], k, out=rows[place])
+            yield block.rows, rows
 
     def one_by_one(self) -> Indices:
         """(T,): the elements list by list, each from its top."""
@@ -98,42 +115,36 @@ def lay_out(
     lengths
         (M,): of the lists; those of length 0 are left out.
     by
-        (M,): lists of equal length are put in this order, so that those that speak of the same
-        things are near each other.
+        (M,): lists are put in this order, but for their lengths within a block, so that those that
+        speak of the same things are near each other.
     first
         (M,): where each list begins; by default they stand one after the other.
 
     Returns
     -------
     tuple
-        The layout; (N,) which list stands where; (T,) where each element came from.
+        The layout; (N,) which list stands where; (N,) where each of these began.
     """
     lengths = np.asarray(lengths, np.int64)
-    by = np.asarray(by, np.int64)
-    most = int(by.max(initial=0)) + 1
-    order = np.argsort((lengths.max(initial=0) - lengths) * most + by, kind="stable")
-    order = order[: int((lengths > 0).sum())]
-    sizes = lengths[order]
     begins = np.cumsum(lengths) - lengths if first is None else first
-    begins = begins[order]
-    rows = np.empty(int(sizes.sum()), np.intp)
+    order = order_of(np.asarray(by, np.int64))
+    order = order[lengths[order] > 0]
+    ends = np.cumsum(lengths[order])
+    cuts = np.flatnonzero(changes((ends - lengths[order]) // BLOCK_ROWS))
     blocks = []
-    done = at = 0
-    while at < len(order):
-        end = min(len(order), at + max(BLOCK_ROWS // int(sizes[at]), 1))
-        falling = -sizes[at:end]
-        counts = np.searchsorted(falling, -np.arange(int(sizes[at])), side="left")
-        start = done
-        for k, count in enumerate(counts.tolist()):
-            rows[done : done + count] = begins[at : at + count] + k
-            done += count
-        blocks.append(Block(slice(at, end), slice(start, done), tuple(counts.tolist())))
-        at = end
-    return Lists(sizes, tuple(blocks)), order, rows
+    done = 0
+    for start, stop in pairwise([*cuts.tolist(), len(order)]):
+        own = order[start:stop]
+        own[:] = own[np.argsort(-lengths[own], kind="stable")]
+        falling = -lengths[own]
+        counts = np.searchsorted(falling, -np.arange(-int(falling[0])), side="left")
+        blocks.append(Block(slice(start, stop), slice(done, int(ends[stop - 1])), tuple(counts)))
+        done = int(ends[stop - 1])
+    return Lists(lengths[order], tuple(blocks)), order, begins[order]
 
 
-def after_last(lists: Lists, mark: Bools) -> tuple[Indices, Bools, Ints]:
-    """Where each list was marked last, and which elements come after that.
+def last_marked(lists: Lists, mark: Bools) -> tuple[Indices, Ints]:
+    """Where each list was marked last.
 
     Parameters
     ----------
@@ -145,22 +156,14 @@ def after_last(lists: Lists, mark: Bools) -> tuple[Indices, Bools, Ints]:
     Returns
     -------
     tuple
-        (N,) the element, -1 where none is; (T,) whether no element from here on is; (N,) how many
-        those are.
+        (N,) the element, -1 where none is; (N,) how many come after it.
     """
     last = np.full(len(lists), -1, np.intp)
-    after = np.empty(lists.rows, bool)
-    counts = np.zeros(len(lists), np.int64)
+    at = np.full(len(lists), -1, np.int64)
     for block in lists.blocks:
-        marked, free = mark[block.rows], after[block.rows]
-        found, length = last[block.lists], counts[block.lists]
-        clear = np.ones(block.lists.stop - block.lists.start, bool)
-        for count, place in reversed(list(block.places())):
-            hit = marked[place]
-            here = hit & clear[:count]
-            rows = np.flatnonzero(here)
-            found[rows] = block.rows.start + place.start + rows
-            clear[:count] &= ~hit
-            free[place] = clear[:count]
-            length[:count] += clear[:count]
-    return last, after, counts
+        marked, place_of = mark[block.rows], at[block.lists]
+        for k, (count, place) in enumerate(block.places()):
+            np.copyto(place_of[:count], k, where=marked[place])
+        found = np.flatnonzero(place_of >= 0)
+        last[block.lists][found] = block.rows.start + block.starts[place_of[found]] + found
+    return last, lists.lengths - 1 - at

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankdrift.clickmodels.climbing import Expected, Numbers, climb, shrunk
+from rankdrift.clickmodels.ordering import changes
 from rankdrift.clickmodels.searches import Searches
-from rankdrift.core.types import AnyInts, Floats, Indices
+from rankdrift.core.types import AnyInts, Floats, Indices, Ints
 
 _AT_ONCE = 1 << 13  # cells, so that what is worked out of them stays in the cache
 
@@ -59,21 +60,41 @@ def tally(searches: Searches, place: AnyInts, places: int) -> Tallies:
     places
         L.
     """
-    clicked = searches.click
-    missed = ~clicked
-    keys = searches.pair[missed].astype(np.int64) * places + place[missed]
-    keys.sort()
-    first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)])
-    cell = keys[first]
+    cells, counts = [], []
+    clicks, shown = np.zeros(places), np.zeros(places)
+    for block in searches.lists.blocks:
+        here, clicked = place[block.rows], searches.click[block.rows]
+        shown += np.bincount(here, minlength=places)
+        clicks += np.bincount(here[clicked], minlength=places)
+        own = searches.pair[block.rows]
+        low, span = int(own.min()), int(own.max()) - int(own.min()) + 1
+        # No wider than need be: they are sorted the faster.
+        keys = (own - np.uint32(low)).astype(np.min_scalar_type(span * places), copy=False)
+        keys = np.sort((keys * keys.dtype.type(places) + here.astype(keys.dtype))[~clicked])
+        first = np.flatnonzero(changes(keys))
+        cells.append(keys[first].astype(np.int64) + low * places)
+        counts.append(np.diff(np.append(first, len(keys))))
+    cell, misses = _together(np.concatenate(cells), np.concatenate(counts))
     pair = cell // places
     return Tallies(
         pair=pair,
         place=cell - pair * places,
-        misses=np.diff(np.append(first, len(keys))).astype(float),
+        misses=misses,
         clicks_of_pair=searches.by_pair[0],
-        clicks_of_place=np.bincount(place[clicked], minlength=places).astype(float),
-        shown_at_place=np.bincount(place, minlength=places).astype(float),
+        clicks_of_place=clicks,
+        shown_at_place=shown,
     )
+
+
+def _together(cell: Ints, misses: Ints) -> tuple[Ints, Floats]:
+    """Cells of blocks, in order in each, once each and in order: blocks share those of the query
+    that ends one and begins the next."""
+    if (cell[1:] < cell[:-1]).any():
+        order = np.argsort(cell, kind="stable")  # merges what is in order already
+        cell, misses = cell[order], misses[order]
+    first = np.flatnonzero(changes(cell))
+    total = np.add.reduceat(misses, first) if len(first) else misses
+    return cell[first], total.astype(float)
 
 
 def fit_product(t: Tallies, strength: float, what: str) -> tuple[Floats, Floats]:

@@ -36,7 +36,6 @@ from rankdrift.log.sql.plan import (
     ANSWER,
     OUTSIDE,
     RESULT,
-    RESULT_TABLE,
     ROWS_SHOWN,
     Plan,
     Planner,
@@ -50,6 +49,7 @@ MOST_SEARCHES = 1_000_000
 HELD_OUT = 0.2
 """The share of searches that is held out."""
 NUMBERED = "numbered"  # the step that has the pairs, with their numbers
+_LONG = 20  # results: of searches longer than this on average fewer are read at a time
 _PARTS = 4096  # that queries are dealt into, some of which are drawn
 _MARK = "CAST(CASE WHEN r.click > 0 THEN 1 ELSE 0 END + 2 * r.rank AS INTEGER) AS v"
 _DEEPEST = 65_535
@@ -96,7 +96,8 @@ def read_searches(
     held_out
         The share of searches that is held out; by time, at least that.
     searches
-        How many to read at most, about: queries are drawn, with all their searches. None: all.
+        How many to read at most, about: queries are drawn, with all their searches. Of searches
+        with more than 20 results on average fewer are read, as many results. None: all.
     seed
         Of the draw of searches that are held out.
     progress
@@ -112,9 +113,8 @@ def read_searches(
     day = log.roles.day if split == "time" else None
     planner = _planner(log, day)
     tally = _tally(log, planner)
-    parts = _PARTS
-    if searches is not None and tally.searches > searches:
-        parts = max(round(_PARTS * searches / tally.searches), 1)
+    parts = _PARTS if searches is None else tally.parts(searches)
+    if parts < _PARTS:
         remarks.append(
             f"Of about {many(tally.searches, 'search', 'searches')} those of "
             f"{parts / _PARTS:.1%} of the queries are read, drawn at random. Read more with "
@@ -175,7 +175,7 @@ class Parts:
         probe(self.log)
         planner = _planner(self.log, None)
         tally = _tally(self.log, planner)
-        size = max(round(_PARTS * min(self.searches / max(tally.searches, 1), 1.0)), 1)
+        size = tally.parts(self.searches)
         used = []
         for start in range(0, _PARTS, size):
             parts = range(start, min(start + size, _PARTS))
@@ -232,11 +232,7 @@ def _names(
 
 
 def _fetched(log: Log, plan: Plan, progress: Progress | None) -> dict[str, NDArray[Any]]:
-    connection = log.engine.run(plan, progress)
-    try:
-        found = connection.execute(f"FROM {RESULT_TABLE}").fetchnumpy()
-    finally:
-        connection.execute(f"DROP TABLE IF EXISTS {RESULT_TABLE}")
+    found = log.engine.fetch(plan, progress)
     return {name: _without_mask(column) for name, column in found.items()}
 
 
@@ -286,6 +282,13 @@ class _Tally:
     totals: dict[str, tuple[int, int, int]]
     unknown: int
     searches: int
+
+    def parts(self, searches: int) -> int:
+        """How many of all parts have about so many searches; fewer where these are long, for
+        memory goes by results."""
+        results = self.totals["good"][0]
+        share = searches / max(self.searches, results / _LONG, 1)
+        return min(max(round(_PARTS * share), 1), _PARTS)
 
 
 def _tally(log: Log, p: Planner) -> _Tally:

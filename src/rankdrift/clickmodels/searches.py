@@ -58,8 +58,16 @@ class Searches:
     @cached_property
     def by_pair(self) -> tuple[Floats, Floats]:
         """(P,) clicks and (P,) times shown."""
-        clicked = np.bincount(self.pair[self.click], minlength=self.pairs)
-        return clicked.astype(float), np.bincount(self.pair, minlength=self.pairs).astype(float)
+        clicks, shown = np.zeros(self.pairs), np.zeros(self.pairs)
+        for block in self.lists.blocks:
+            # The pairs of a block are few: counted beside each other, they stay in the cache.
+            pair = self.pair[block.rows]
+            low = int(pair.min())
+            own = slice(low, int(pair.max()) + 1)
+            pair = pair - np.uint32(low)
+            shown[own] += np.bincount(pair, minlength=own.stop - low)
+            clicks[own] += np.bincount(pair[self.click[block.rows]], minlength=own.stop - low)
+        return clicks, shown
 
     @cached_property
     def by_rank(self) -> tuple[Floats, Floats]:
@@ -83,21 +91,6 @@ class Searches:
     def with_clicks(self, click: Bools) -> Searches:
         """The same lists, clicked otherwise."""
         return replace(self, click=np.asarray(click, bool))
-
-    def take(self, keep: Bools) -> Searches:
-        """Some of the searches, by a flag (N,) each."""
-        lengths = np.where(keep, self.lists.lengths, 0)
-        rows = self.lists.one_by_one()
-        query = self.query_of_pair[self.pair[rows[np.cumsum(self.lists.lengths) - 1]]]
-        lists, _, where = lay_out(lengths, query.astype(np.int64))
-        chosen = rows[np.repeat(keep, self.lists.lengths)][where]
-        return replace(
-            self,
-            lists=lists,
-            pair=self.pair[chosen],
-            rank=self.rank[chosen],
-            click=self.click[chosen],
-        )
 
     def __repr__(self) -> str:
         return brief(
@@ -138,7 +131,8 @@ def make_searches(
         )
     queries: NDArray[np.uint32] = np.asarray(query_of_pair, np.uint32)
     first = np.minimum(np.cumsum(sizes) - sizes, len(pair) - 1)
-    lists, _, rows = lay_out(sizes, queries[pair[first]].astype(np.int64))
+    lists, _, begins = lay_out(sizes, queries[pair[first]].astype(np.int64))
+    rows = np.concatenate([where for _, where in lists.came_from(begins)])
     return Searches(
         lists,
         pair[rows].astype(np.uint32),

@@ -94,6 +94,11 @@ class Engine(Protocol):
         has the name `result`."""
         ...
 
+    def fetch(self, plan: Plan, progress: Progress | None = None) -> dict[str, Any]:
+        """What the last step selects, as arrays by column, masked where NULL: for what is too
+        large to be kept twice."""
+        ...
+
     def days(self, day_sql: str, column: Column, window: int) -> Days:
         """The days of the log by SQL on its rows, which reads that column; or the windows of so
         many days, each by its first."""

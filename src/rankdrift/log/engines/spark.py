@@ -203,6 +203,11 @@ class SparkEngine:
             # nothing is forgotten: what the next one to die takes along is made again.
             return self._run(plan, progress, checkpoints=False)
 
+    def fetch(self, plan: Plan, progress: Progress | None = None) -> dict[str, Any]:
+        """See `Engine`."""
+        with self.run(plan, progress) as connection:
+            return dict(connection.execute(f"FROM {RESULT_TABLE}").fetchnumpy())
+
     def _run(
         self, plan: Plan, progress: Progress | None, checkpoints: bool
     ) -> duckdb.DuckDBPyConnection:

@@ -118,6 +118,7 @@ def _table(
     """With bars, unless there is no room for them."""
     bounds = found.interval(level, simultaneous)
     wide = NARROWER if plain else WIDTH
+    wide //= 1 if found.trust is None else 2
     tables = [_rows(found, bounds, plain, bars) for bars in (wide, 0, 0)]
     tables[-1].padding = (0, 1, 0, 0)
     return FirstThatFits(*tables)

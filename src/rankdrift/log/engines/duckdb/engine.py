@@ -4,6 +4,7 @@ import os
 import shutil
 import threading
 from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -308,6 +309,15 @@ class DuckdbEngine:
         self._forget()
         return self._take(plan.steps, progress)
 
+    def fetch(self, plan: Plan, progress: Progress | None = None) -> dict[str, Any]:
+        """See `Engine`."""
+        self._forget()
+        *before, last = plan.steps
+        with self._in_schema(progress):
+            for step in before:
+                self._make(step, step.keep, progress)
+            return self.execute(last.sql, last.name, progress, fetch=True)
+
     def run_part(self, plan: Plan, first: bool, progress: Progress | None = None) -> None:
         """See `PartByPart`."""
         if first:
@@ -325,30 +335,46 @@ class DuckdbEngine:
         self, steps: Sequence[Step], progress: Progress | None, added: Container[str] = ()
     ) -> duckdb.DuckDBPyConnection:
         """Take the steps; those called `added` add to what they have found before."""
+        with self._in_schema(progress):
+            for step in steps:
+                if step.name in added:
+                    self.execute(f"INSERT INTO {step.name} {step.sql}", step.name, progress)
+                else:
+                    keep = step.keep or step.adds or step is steps[-1]
+                    self._make(step, keep, progress)
+        return self._con
+
+    def _make(self, step: Step, keep: bool, progress: Progress | None) -> None:
+        thing = "TABLE" if keep else "VIEW"
+        sql = f"CREATE OR REPLACE {thing} {step.name} AS {step.sql}"
+        self.execute(sql, step.name, progress)
+
+    @contextmanager
+    def _in_schema(self, progress: Progress | None) -> Iterator[None]:
+        """Where the steps of a plan find each other."""
         with reading(self.input):
             self._stage(progress)
             self._con.execute(f"SET schema = {DUCKDB.literal(SCHEMA)}")
             try:
-                for step in steps:
-                    keep = step.keep or step.adds or step is steps[-1]
-                    thing = "TABLE" if keep else "VIEW"
-                    do = f"CREATE OR REPLACE {thing} {step.name} AS"
-                    if step.name in added:
-                        do = f"INSERT INTO {step.name}"
-                    self.execute(f"{do} {step.sql}", step.name, progress)
+                yield
             finally:
                 self._con.execute("SET schema = 'main'")
-        return self._con
 
-    def execute(self, sql: str, name: str, progress: Progress | None) -> None:
-        """Run in a thread, so that progress is seen and Ctrl-C stops it at once."""
+    def execute(
+        self, sql: str, name: str, progress: Progress | None, fetch: bool = False
+    ) -> dict[str, Any]:
+        """Run in a thread, so that progress is seen and Ctrl-C stops it at once; the columns of
+        what it selects, if they are to be fetched."""
         failed: list[BaseException] = []
+        found: dict[str, Any] = {}
         # Not Thread.join: interrupted, it takes a thread that still runs for a finished one.
         finished = threading.Event()
 
         def work() -> None:
             try:
-                self._con.execute(sql)
+                result = self._con.execute(sql)
+                if fetch:
+                    found.update(result.fetchnumpy())
             except BaseException as error:
                 failed.append(error)
             finally:
@@ -366,11 +392,12 @@ class DuckdbEngine:
             raise
         if failed and self._wanted is not None and isinstance(failed[0], duckdb.BinderException):
             self._widen(progress)  # it may ask for a column that was not copied
-            self.execute(sql, name, progress)
-        elif failed:
+            return self.execute(sql, name, progress, fetch)
+        if failed:
             raise failed[0]
-        elif progress:
+        if progress:
             progress(name, 1.0)
+        return found
 
     def _widen(self, progress: Progress | None) -> None:
         """Copy the log again, with all its columns."""
