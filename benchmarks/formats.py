@@ -1,14 +1,14 @@
 """Logs in known formats: turned into rows, and harvested, beside a bare scan of the same files.
 
 What a bare scan is. It reads every value once and does nothing with it but hash it. Of Parquet, all
-columns, those inside lists and structs too. Of JSON, all documents, with the types that DuckDB finds.
-Of CSV, all columns, as text. Of other text, all lines, cut into their fields, for no reader can do
-less: only to look for the ends of lines, as this benchmark once did, takes a quarter of that.
+columns, those inside lists and structs too. Of JSON, all documents, with the types that DuckDB
+finds. Of CSV, all columns, as text. Of other text, all lines, cut into their fields, for no reader
+can do less: to look for the ends of lines alone, as this once did, takes a quarter of that.
 
 What it is compared with. *Rows* is the plan of a format, run until every value of our columns is
-there. *Kept* is what a harvest does before it counts: it opens the log, recognises it, and copies the
-columns that it will read several times. A line may hold a dozen results: the scan reads the line, the
-copy writes the dozen.
+there. *Kept* is what a harvest does before it counts: it opens the log, recognises it, and copies
+the columns that it will read several times. A line may hold a dozen results: the scan reads the
+line, the copy writes the dozen.
 
 Docs are those of their query, some 32,000 in all: with a dozen for all queries, as the tests have
 them, Parquet's dictionaries would let a scan pass over nearly everything.
@@ -36,7 +36,7 @@ from rankdrift.log.sources import find
 from tests.support.log_formats import RANKS, WRITERS, plain_log
 
 SLOWEST = 2.5  # times a bare scan, to have rows of the log
-ROUNDS = 3
+ROUNDS = 2
 _FIELDS = {
     "mind": "[string_split(v, ' ') for v in string_split(line, '\t')]",
     "tiangong-st": "string_split(line, '>')",

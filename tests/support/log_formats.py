@@ -12,8 +12,9 @@ RANKS = 12
 
 
 def plain_log(searches=600, queries=15, days=3, seed=7, docs="r"):
-    """A connection with the table `plain`: a row per result shown. `clicks` of them may be 2. `docs`
-    is SQL of a doc's number: the same few for all queries (`r`), or also by the query (`q`)."""
+    """A connection with the table `plain`: a row per result shown. `clicks` of them may be 2.
+    `docs` is SQL of a doc's number: the same few for all queries (`r`), or also by the query (`q`).
+    """
     con = duckdb.connect()
     con.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
     con.execute(

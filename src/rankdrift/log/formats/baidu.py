@@ -35,7 +35,8 @@ class _Baidu(Format):
         )
         since = d.so_far.format(FILE_NAME, "e_line")
         said = (
-            f"(SELECT *, max(e_asked) {since} AS rd_search, max_by(e_2, e_asked) {since} AS rd_words,"
+            f"(SELECT *, max(e_asked) {since} AS rd_search,"
+            f" max_by(e_2, e_asked) {since} AS rd_words,"
             f" max_by({FILE_NAME}, e_asked) {since} AS rd_of FROM {lines}) AS rd_said"
         )
         return self.rows(

@@ -28,14 +28,14 @@ class _Mind(Format):
             e_day=d.instant_day.format(d.text_instant.format(iso), "'UTC'"),
             e_news=d.cut.format(d.trim.format(part[5]), "' '"),
         )
+        label, news = "right(rd_doc, 2)", "left(rd_doc, length(rd_doc) - 2)"
         return self.rows(
             f,
             unfolded(shown, "e_news", d),
             search="e_id",
-            doc="nullif(CASE WHEN rd_doc LIKE '%-_' THEN substr(rd_doc, 1, length(rd_doc) - 2)"
-            " ELSE rd_doc END, '')",
+            doc=f"nullif(CASE WHEN {label} IN ('-0', '-1') THEN {news} ELSE rd_doc END, '')",
             rank="CASE WHEN rd_doc IS NOT NULL THEN rd_place END",
-            click="CASE WHEN rd_doc LIKE '%-1' THEN 1 WHEN rd_doc LIKE '%-0' THEN 0 END",
+            click=f"CASE {label} WHEN '-1' THEN 1 WHEN '-0' THEN 0 END",
             day="e_day",
             user="e_user",
         )

@@ -416,7 +416,9 @@ class DuckdbEngine:
         staged = self.path("staged.parquet")
         read = reader(source.paths, source.format, filename=True, folders=self.folders)
         try:
-            self._write(self._to_copy() if self.format else f"SELECT * FROM {read}", staged, progress)
+            self._write(
+                self._to_copy() if self.format else f"SELECT * FROM {read}", staged, progress
+            )
         except duckdb.InvalidInputException:
             if not self.format or self.format.reads != "json":
                 raise
