@@ -48,7 +48,7 @@ from rankdrift.simulate import market
 from rankdrift.simulate.marketplace import MARKET_QUERY, SAME_QUERY_SAME_RELEVANCE
 
 SIZES = (2_000, 8_000, 40_000)
-SEEDS = (21, 22, 23, 24, 25)
+SEEDS = (31, 32, 33, 34, 35)
 TEST = 3_000  # searches
 EM_SEARCHES = 8_000  # that EM learns from at most, clicked or not
 EM_TOLERANCE = 0.02  # of log p: enough to weigh clicks with
