@@ -30,7 +30,7 @@ from rankdrift.log.formats.format import FILE_NAME, Fields, Format, Shape, fitte
 from rankdrift.log.formats.recognising import as_table, check_fields, choose, look, look_at
 from rankdrift.log.options import Options
 from rankdrift.log.sources import TEXT, Files, Frame, Source, Stream, Table, cannot_tell, find
-from rankdrift.log.sql.plan import SCHEMA, Plan, Step
+from rankdrift.log.sql.plan import SCHEMA, Plan, Step, spent
 
 _INTEGERS = {"tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"}
 _KINDS: dict[str, ColumnKind] = {
@@ -313,6 +313,7 @@ class DuckdbEngine:
         with reading(self.input):
             self._stage(progress)
             self._con.execute(f"SET schema = {DUCKDB.literal(SCHEMA)}")
+            over = spent(steps)
             try:
                 for step in steps:
                     keep = step.keep or step.adds or step is steps[-1]
@@ -321,6 +322,8 @@ class DuckdbEngine:
                     if step.name in added:
                         do = f"INSERT INTO {step.name}"
                     self.execute(f"{do} {step.sql}", step.name, progress)
+                    for name in over.get(step.name, ()):
+                        self._con.execute(f"DROP TABLE {name}")
             finally:
                 self._con.execute("SET schema = 'main'")
         return self._con
