@@ -43,7 +43,7 @@ _SO_FAR = "main.rd_together"
 LARGE = 50_000_000
 LARGE_DAY = 2_000_000
 # Pairs, and ranks of pairs, that wait before they are counted.
-MANY = 10_000_000
+MANY = 3_000_000
 
 
 @names_checked

@@ -55,12 +55,13 @@ def alone_in(
         while not _taken(handle, folder):
             if time.monotonic() >= until:
                 raise Busy(
-                    f"Another run has {folder}: {_holder(handle)}. This one "
+                    f"Another run has the folder {folder}: {_holder(handle)}. This one "
                     + (f"waited {wait:g} s and left. " if wait else "left at once. ")
                     + "Let it finish, or wait longer with --wait."
                 )
             if not told:
-                waiting(f"Another run has {folder}: {_holder(handle)}. Waiting up to {wait:g} s.")
+                holder = _holder(handle)
+                waiting(f"Another run has the folder {folder}: {holder}. Waiting up to {wait:g} s.")
                 told = True
             time.sleep(_AGAIN)
         os.ftruncate(handle, 0)

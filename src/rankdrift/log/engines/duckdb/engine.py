@@ -33,7 +33,7 @@ from rankdrift.log.formats.format import FILE_NAME, Fields, Format, Shape, fitte
 from rankdrift.log.formats.recognising import as_table, check_fields, choose, look, look_at
 from rankdrift.log.options import Options
 from rankdrift.log.sources import TEXT, Files, Frame, Source, Stream, Table, cannot_tell, find
-from rankdrift.log.sql.plan import SCHEMA, Plan, Step
+from rankdrift.log.sql.plan import SCHEMA, Plan, Step, spent
 
 _INTEGERS = {"tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"}
 _KINDS: dict[str, ColumnKind] = {
@@ -335,6 +335,7 @@ class DuckdbEngine:
         self, steps: Sequence[Step], progress: Progress | None, added: Container[str] = ()
     ) -> duckdb.DuckDBPyConnection:
         """Take the steps; those called `added` add to what they have found before."""
+        over = spent(steps)
         with self._in_schema(progress):
             for step in steps:
                 if step.name in added:
@@ -342,6 +343,8 @@ class DuckdbEngine:
                 else:
                     keep = step.keep or step.adds or step is steps[-1]
                     self._make(step, keep, progress)
+                for name in over.get(step.name, ()):
+                    self._con.execute(f"DROP TABLE {name}")
         return self._con
 
     def _make(self, step: Step, keep: bool, progress: Progress | None) -> None:
