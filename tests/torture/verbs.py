@@ -20,9 +20,10 @@ from torture.apart import ended, forked
 from torture.files_of_any_form import write
 from torture.kinds import REFUSED, RIGHT, kind
 from torture.logs import adds_up, made_up
-from torture.originals import LONG, VERBS, digests, undisturbed
+from torture.originals import DATED, LONG, VERBS, digests, undisturbed
 
 from rankdrift.cli import stopping
+from rankdrift.monitoring.results import is_whole, latest_name, read_finished
 
 NEW_MOUNTS = 0x20000
 NOBODY = 65534
@@ -70,6 +71,9 @@ def _whole(name, must=False):
             assert Path("out", path).read_text().rstrip().endswith("</html>"), f"half of {path}"
         elif ".rankdrift-" not in path:
             assert expected.get(path, digest) == digest, f"{path} is not as it should be"
+    latest = latest_name(Path("out")) if name == DATED and found else None
+    assert not latest or is_whole(read_finished(Path("out", latest))), "half of the results"
+    assert latest or not (name == DATED and must), "no results"
     if must:
         assert expected.keys() <= found.keys(), f"missing: {expected.keys() - found.keys()}"
 

@@ -79,6 +79,11 @@ class Experiment:
             raise BadOption(f"share is {self.share}: use a share of searches, above 0 and up to 1.")
         if self.unit not in UNITS:
             raise BadOption(f"unit is {self.unit!r}: use search or user.")
+        if not all(1 <= rank <= DEEPEST for rank in self.never):
+            raise BadOption(
+                f"never takes ranks from 1 to {DEEPEST}, not "
+                f"{', '.join(map(str, self.never))}. Rank 1 is the top."
+            )
         moved = sorted(set(self.never) & set(touched(self.design)))
         if moved:
             raise BadOption(
@@ -189,7 +194,7 @@ class Experiment:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise BadOption(f"Cannot read {path}: {error.strerror or error}.") from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise BadOption(f"{path} is no JSON: {error}.") from None
         try:
             return cls._of(document)

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from rankdrift.core.artefacts import RUN_RECORD
+from rankdrift.core.digests import KEY as DIGEST
+from rankdrift.core.digests import digest
 from rankdrift.core.errors import Remark
 from rankdrift.core.files import remove_leftovers, write_text
 from rankdrift.core.lineage import made_by
@@ -51,6 +53,7 @@ from rankdrift.monitoring.results import (
     latest_name,
     prune,
     read_finished,
+    read_sealed,
     switch_latest,
 )
 from rankdrift.monitoring.steps import CURVE, STEPS, Done, Job, Night, Watch
@@ -123,8 +126,8 @@ class _Progress:
     @classmethod
     def load(cls, staging: Path) -> _Progress | None:
         """Of a run that did not end; None if there is none, or it is of another day."""
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            plain = json.loads((staging / _PROGRESS).read_text("utf-8"))
+        plain = read_sealed(staging / _PROGRESS)
+        if plain:
             steps = tuple(map(Step.from_dict, plain["steps"]))
             found = cls(plain["run"], plain["attempts"], plain["key"], steps)
             if now() - began(found.run) < _TOO_OLD:
@@ -132,7 +135,8 @@ class _Progress:
         return None
 
     def save(self, staging: Path) -> None:
-        write_text(staging / _PROGRESS, json.dumps(asdict(self), indent=1) + "\n")
+        plain = json.loads(json.dumps(asdict(self)))
+        write_text(staging / _PROGRESS, json.dumps({**plain, DIGEST: digest(plain)}, indent=1))
 
 
 @dataclass(frozen=True)
