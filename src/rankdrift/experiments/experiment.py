@@ -15,7 +15,7 @@ from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadOption, RankdriftError
 from rankdrift.core.files import write_text
 from rankdrift.core.notebook import brief
-from rankdrift.core.plain import entries, entry, items, number, text, whole
+from rankdrift.core.plain import entries, entry, items, number, parsed, text, whole
 from rankdrift.core.version import __version__
 from rankdrift.core.words import named_ranks, percent
 from rankdrift.experiments import assigning
@@ -191,10 +191,10 @@ class Experiment:
     def load(cls, path: str | os.PathLike[str]) -> Experiment:
         """Read what `save` wrote. `on` may be edited by hand; what else was changed is told."""
         try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            document = parsed(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise BadOption(f"Cannot read {path}: {error.strerror or error}.") from None
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise BadOption(f"{path} is no JSON: {error}.") from None
         try:
             return cls._of(document)

@@ -3,7 +3,6 @@ and old ones are removed. Whatever is killed whenever, no name ever leads to hal
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping
@@ -17,6 +16,7 @@ from rankdrift.core.digests import KEY as DIGEST
 from rankdrift.core.digests import digest
 from rankdrift.core.errors import CannotWrite
 from rankdrift.core.files import cannot_write
+from rankdrift.core.plain import parsed
 from rankdrift.monitoring.record import ID, Outcome, Step, bytes_digest
 
 LATEST = "latest"
@@ -62,8 +62,8 @@ def read_finished(folder: Path) -> Finished | None:
 
 def read_sealed(path: Path) -> dict[str, Any] | None:
     """What a run wrote for the next one; None if it is not there, or was changed since."""
-    with suppress(OSError, ValueError, RecursionError):
-        plain = json.loads(path.read_text("utf-8"))
+    with suppress(OSError, ValueError):
+        plain = parsed(path.read_text("utf-8"))
         if isinstance(plain, dict) and plain.get(DIGEST) == digest(plain):
             return plain
     return None
