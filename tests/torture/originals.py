@@ -19,6 +19,7 @@ import duckdb
 from support import curve_example
 from support.counts_example import by_device, with_comparisons
 from support.harness import TYPES, random_log, write_parquet
+from support.log_formats import WRITERS, plain_log
 from support.results_example import made
 from torture.apart import ended, forked
 
@@ -33,6 +34,7 @@ from rankdrift.log.log import read_log
 from rankdrift.ranking.training import train
 
 PLACE = Path()
+FORMATS = "formats"  # below it, a folder a way to write each
 LOG = ["log-0.parquet", "log-1.parquet", "log-2.parquet", "--day", "on"]
 # The verbs that write, into `out`.
 VERBS = {
@@ -54,7 +56,8 @@ VERBS = {
     "init": ["init", *LOG, "-o", "out/rankdrift.toml"],
     "experiment plan": ["experiment", "plan", "counts.parquet", "--ratio", "5,1", "-o",
                         "out/swap.json"],
-    "sql for dbt": ["sql", *LOG, "--table", "shop", "--dbt", "out"],
+    "sql for dbt": ["sql", LOG[0], "--day", "on", "--table", "shop", "--dialect", "duckdb", "--dbt",
+                    "out"],
     "run": ["run", *LOG, "-o", "out"],
     "import-counts": ["import-counts", "result.parquet", "-o", "out/c.parquet"],
     "simulate market": ["simulate", "market", "-o", "out", "--rows", "2000"],
@@ -150,6 +153,11 @@ def _make():
     run_here(["judge", *LOG, "--propensities", "p.json", "--pool", "-o", "judgments.parquet"])
     Experiment("swap", swap(1, 5), share=0.5).save("experiment.json")
     _result()
+    with plain_log(40) as database:
+        for name, writer in ((name, each) for name, some in WRITERS.items() for each in some):
+            folder = PLACE / FORMATS / f"{name} {writer.__name__}"
+            folder.mkdir(parents=True)
+            writer(database, folder)
     Path("verbs.json").write_text(
         json.dumps({name: vars(_once(name, words)) for name, words in VERBS.items()})
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 
-from rankdrift.core.database import connect, first_line
+from rankdrift.core.database import connect, cut_messages_mended, first_line
 from rankdrift.core.dialects import DUCKDB, Dialect
 from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mean
 from rankdrift.core.scratch import Scratch
@@ -333,7 +333,8 @@ class DuckdbEngine:
 
         def work() -> None:
             try:
-                self._con.execute(sql)
+                with cut_messages_mended():
+                    self._con.execute(sql)
             except BaseException as error:
                 failed.append(error)
             finally:
