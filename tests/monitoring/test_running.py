@@ -305,6 +305,13 @@ def test_settings_of_a_run(night, log, tmp_path, one_day):
     assert nowhere.code == 2 and "under [run] in rankdrift.toml" in nowhere.err
 
 
+def test_a_file_where_the_folder_for_unfinished_results_should_be(night, one_day, tmp_path):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / ".unfinished").touch()
+    ran = night()
+    assert ran.code == 2 and "Cannot write" in ran.err and "choose another path" in ran.err
+
+
 def test_latest_that_is_no_link_is_left_alone(night, one_day, tmp_path):
     (tmp_path / "runs" / "latest").mkdir(parents=True)
     ran = night()

@@ -23,7 +23,7 @@ from rankdrift.core.artefacts import RUN_RECORD
 from rankdrift.core.digests import KEY as DIGEST
 from rankdrift.core.digests import digest
 from rankdrift.core.errors import Remark
-from rankdrift.core.files import remove_leftovers, write_text
+from rankdrift.core.files import cannot_write, remove_leftovers, write_text
 from rankdrift.core.lineage import made_by
 from rankdrift.core.version import __version__
 from rankdrift.core.words import many
@@ -158,7 +158,10 @@ class _Run:
         remarks: list[str] = []
         if not before:
             shutil.rmtree(self.staging, ignore_errors=True)
-        self.staging.mkdir(exist_ok=True)
+        try:
+            self.staging.mkdir(exist_ok=True)
+        except OSError as error:
+            raise cannot_write(self.staging, error) from error
         remove_leftovers(self.root)
         remove_leftovers(self.staging)
         progress = before or _Progress(record.id, 1)
