@@ -28,6 +28,7 @@ from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.digests import KEY as DIGEST
 from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadCounts
+from rankdrift.core.plain import parsed
 from rankdrift.core.types import Segment
 from rankdrift.counts.counts import Counts, version_order
 from rankdrift.counts.funnel import Funnel
@@ -354,7 +355,7 @@ def _checked_metadata(stored: Sequence[tuple[bytes, bytes]]) -> dict[str, Any]:
             "count a log."
         )
     try:
-        meta = json.loads(texts[0])
+        meta = parsed(texts[0])
     except ValueError as error:
         raise BadCounts("its metadata is damaged. Harvest again.") from error
     number = meta.get("format") if isinstance(meta, dict) else None

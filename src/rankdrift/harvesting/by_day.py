@@ -11,6 +11,7 @@ from typing import Any
 from rankdrift.core.errors import BadCounts, BadLog, BadOption, CannotWrite
 from rankdrift.core.files import remove_leftovers, write_text
 from rankdrift.core.naming import names_checked
+from rankdrift.core.plain import parsed
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.counts.file import read_metadata
 from rankdrift.counts.schema import FORMAT_BEFORE_REQUESTS, FORMAT_BEFORE_SPLITS
@@ -163,7 +164,7 @@ class KnownFiles:
         self.place = folder / self.NAME
         self.before: dict[str, Any] = {}
         with suppress(OSError, ValueError):
-            read = json.loads(self.place.read_text("utf-8"))
+            read = parsed(self.place.read_text("utf-8"))
             self.before = read if isinstance(read, dict) else {}
         self.now = dict(self.before)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rankdrift.core.errors import RankdriftError
 from rankdrift.core.files import cannot_write
+from rankdrift.core.plain import parsed
 
 try:
     import fcntl
@@ -94,6 +95,6 @@ def _taken(handle: int, folder: Path) -> bool:
 def _holder(handle: int) -> str:
     """Who has it, as far as it says so: it may just be about to."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-        who = json.loads(os.pread(handle, 4096, 0))
+        who = parsed(os.pread(handle, 4096, 0))
         return f"{who['run']}, process {who['pid']} on {who['host']}"
     return "it has only just begun"

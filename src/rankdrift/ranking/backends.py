@@ -10,7 +10,6 @@ for XGBoost is asked of it. A new one is a class here or elsewhere and `BACKENDS
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdrift.core.errors import BadOption, MissingExtra
+from rankdrift.core.plain import parsed
 from rankdrift.core.registry import Registry
 from rankdrift.core.types import Floats, Ints
 from rankdrift.ranking.gains import Lists, gain_table, labels
@@ -426,8 +426,8 @@ class XGBoost(Backend):
 
     def is_whole(self, text: str) -> bool:
         try:
-            return isinstance(json.loads(text), dict)
-        except (ValueError, RecursionError):
+            return isinstance(parsed(text), dict)
+        except ValueError:
             return False
 
     def open(self, text: str) -> Booster:

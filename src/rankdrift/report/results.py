@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +19,7 @@ from rankdrift.core.artefacts import (
 )
 from rankdrift.core.digests import what_changed
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
-from rankdrift.core.plain import entries, entry, items, maybe, number, text, whole
+from rankdrift.core.plain import entries, entry, items, maybe, number, parsed, text, whole
 from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.counts.file import load_both
@@ -180,8 +179,8 @@ def _read(path: Path, name: str | None) -> tuple[str, ResultKind, Any]:
             f"{_OF_RANKERS}"
         )
     try:
-        plain = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
+        plain = parsed(path.read_text("utf-8"))
+    except ValueError as error:
         raise BadOption(f"{path} is not JSON, or cut short. Write it again.") from error
     if kind_of_json(plain) is ResultKind.PROPENSITIES:
         return known, ResultKind.PROPENSITIES, Propensities.load(path)

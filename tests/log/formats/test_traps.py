@@ -381,6 +381,18 @@ def test_elastic_has_neither_search_ids_nor_positions(write):
     assert sorted({rank for *_, rank in rows(log, "doc", "rank") if rank}) == [11, 12]
 
 
+@pytest.mark.parametrize("letter", ["x", "é"])
+def test_meilisearch_a_long_text_where_an_object_should_be(write, letter):
+    """Its message is cut by DuckDB, in the middle of a letter if that has two bytes."""
+    answer = {
+        "metadata": {"queryUid": "s1", "indexUid": "shop"}, "query": "q", "offset": 0, "limit": 2,
+        "timestamp": "2024-05-01T06:00:00Z", "hits": [{"id": "a"}, {"id": "b"}],
+    }  # fmt: skip
+    odd = {**answer, "metadata": letter * 401}
+    log = read_log(write([answer, odd]), format="meilisearch")
+    assert harvest(log).funnel.rows == 4
+
+
 def test_meilisearch_positions_from_0_do_not_matter(write):
     response = {
         "metadata": {"queryUid": "q"}, "query": "tea", "offset": 20, "limit": 2,

@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from rankdrift.core.database import connect, first_line
+from rankdrift.core.database import connect, cut_messages_mended, first_line
 from rankdrift.core.dialects import DUCKDB, Dialect
 from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mean
 from rankdrift.core.scratch import Scratch
@@ -375,9 +375,10 @@ class DuckdbEngine:
 
         def work() -> None:
             try:
-                result = self._con.execute(sql)
-                if fetch:
-                    found.update(result.fetchnumpy())
+                with cut_messages_mended():
+                    result = self._con.execute(sql)
+                    if fetch:
+                        found.update(result.fetchnumpy())
             except BaseException as error:
                 failed.append(error)
             finally:
