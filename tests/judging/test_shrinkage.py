@@ -50,13 +50,14 @@ def test_the_posterior_is_the_sum_over_a_fine_grid(clicks, rows, q, location, sp
     assert found.high[0] - found.low[0] == pytest.approx(shortest, rel=LENGTH_OFF)
 
 
-def test_a_narrow_prior_alone_does_not_lift_the_lower_end():
-    """Docs that a ranker hardly ever shows may be worse than all that it shows: a pair without a
-    click has nothing of its own to say against 0."""
-    evidence = Evidence(np.array([0.0, 1.0]), *(np.full(2, x) for x in (2.0, 1.0, 1.0)))
-    found = posterior(evidence, np.full(2, -2.0), Prior((1.0,), (0.0,), (0.3,)))
-    assert found.low[0] == 0 and found.low[1] > 0.05
-    assert found.mean[0] < found.high[0] < 0.25
+def test_without_clicks_nothing_speaks_against_nothing():
+    """However narrow the prior: that it does not reach further down was told by no clicks."""
+    two = np.ones(2)
+    evidence = Evidence(np.array([0.0, 1.0]), 0.3 * two, 0.09 * two, two)
+    found = posterior(evidence, -1.0 * two, Prior((1.0,), (0.0,), (0.2,)))
+    below = by_hand(0, 1, 0.3, -1.0, 0.2)[1]
+    assert found.low[0] == 0 and below(found.high[0]) == pytest.approx(0.95, abs=HELD_OFF)
+    assert found.low[1] > 0.15
 
 
 def world(pairs=6_000, seed=0, middle=-3.0, spread=1.3, relevance=None):

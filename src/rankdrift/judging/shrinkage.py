@@ -10,9 +10,8 @@ Location is that of the pair's prior mean; where that is not known for sure, its
 to every s_k². Weights, middles and spreads are those under which the clicks of all pairs are
 likeliest, with as many parts as pay for themselves. The posterior is summed up on a grid of each
 pair's own, narrowed to where it is. Of all intervals with the share that is asked for the shortest
-is taken: how close to nothing a relevance is cannot be told by clicks, so that the lower end is 0
-where nothing speaks against it, instead of a quantile of a guess. Of a pair without a click nothing
-of its own does, so that its lower end always is.
+is taken. That of a pair without clicks begins at 0: nothing speaks against it, and how close to
+nothing relevances are, which the prior would have to say, no clicks can tell.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _STEP = 0.125  # of the grid on which the prior is fitted, in logits
 _AWAY: Floats = np.arange(-12.0, 8.0 + _STEP, _STEP)  # that grid: from a pair's location
 _LEAST_SPREAD, _MOST_SPREAD = _STEP, 6.0
 _FIRST_SPREAD = 1.5
-_TAILS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # of what is left out: below the end
+_TAILS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # of what is left out: below the end
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +62,11 @@ class Evidence:
     def misses(self) -> Floats:
         """n - c (N,): typical rows that were not clicked."""
         return np.asarray(np.maximum(self.exposure**2 / self.squares - self.clicks, 0.0))
+
+    @property
+    def wanted(self) -> Floats:
+        """(N,): clicks beyond those that need no relevance."""
+        return self.clicks if self.trust is None else np.asarray(self.clicks - self.trust)
 
     def take(self, rows: slice | Bools | Indices) -> Evidence:
         """Some of the rows."""
@@ -291,20 +295,22 @@ def _summary(e: Evidence, mu: Floats, variance: Floats, prior: Prior, level: flo
     mean = (weight / (1 + np.exp(-t))).sum(axis=1)
     middle = (weight * t).sum(axis=1)
     deviation = np.sqrt((weight * (t - middle[:, None]) ** 2).sum(axis=1))
-    low, high = _shortest(t, weight, level, e.clicks > 0)
+    low, high = _shortest(t, weight, level, e.wanted <= 0)
     return np.stack([mean, np.minimum(low, mean), np.maximum(high, mean), middle, deviation])
 
 
-def _shortest(t: Floats, weight: Floats, level: float, clicked: Bools) -> tuple[Floats, Floats]:
-    """Of some intervals of relevances that all hold `level`, the shortest; of pairs that were not
-    clicked, the one from 0."""
+def _shortest(
+    t: Floats, weight: Floats, level: float, from_nothing: Bools
+) -> tuple[Floats, Floats]:
+    """Of some intervals of relevances that all hold `level`, the shortest; the one that begins at
+    0 where that is asked for (N,)."""
     below = np.cumsum(weight, axis=1) - weight / 2
-    low, high = np.zeros(len(t)), np.ones(len(t))
+    low, high = np.zeros(len(t)), _quantile(t, below, level)
     for tail in _TAILS:
         under = tail * (1 - level)
-        start = _quantile(t, below, under) if tail > 0 else np.zeros(len(t))
+        start = _quantile(t, below, under)
         end = _quantile(t, below, under + level) if tail < 1 else np.ones(len(t))
-        shorter = (end - start < 0.999 * (high - low)) & (clicked | (tail == 0))
+        shorter = (end - start < 0.999 * (high - low)) & ~from_nothing
         low, high = np.where(shorter, start, low), np.where(shorter, end, high)
     return low, high
 
@@ -325,8 +331,7 @@ def _quantile(t: Floats, below: Floats, share: float) -> Floats:
 
 def _grid(e: Evidence, mu: Floats, variance: Floats, prior: Prior) -> tuple[Floats, Floats]:
     """(N, POINTS) logits where the posterior is, and its log density there."""
-    wanted = e.clicks if e.trust is None else e.clicks - e.trust
-    rate = np.clip(wanted / e.exposure, 1e-9, 1 - 1e-6)
+    rate = np.clip(e.wanted / e.exposure, 1e-9, 1 - 1e-6)
     peak = np.log(rate / (1 - rate))
     seen = e.clicks > 0
     reach = _REACH * np.sqrt(np.square(prior.spreads)[:, None] + variance)
