@@ -22,7 +22,7 @@ class Shown(NamedTuple):
     """T results: the pair of each, and twice its rank, one more if it was clicked."""
 
     pair: NDArray[np.uint32]
-    mark: NDArray[np.uint32]
+    mark: NDArray[np.unsignedinteger]
 
     def at(self, rows: Indices | Bools) -> Shown:
         """Those of some rows."""

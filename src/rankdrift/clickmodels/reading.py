@@ -51,9 +51,9 @@ HELD_OUT = 0.2
 NUMBERED = "numbered"  # the step that has the pairs, with their numbers
 _LONG = 20  # results: of searches longer than this on average fewer are read at a time
 _PARTS = 4096  # that queries are dealt into, some of which are drawn
-_MARK = "CAST(CASE WHEN r.click > 0 THEN 1 ELSE 0 END + 2 * r.rank AS INTEGER) AS v"
+_MARK = "CAST(CASE WHEN r.click > 0 THEN 1 ELSE 0 END + 2 * r.rank AS {}) AS v"
 _DEEPEST = 65_535
-_SMALL, _HUGE = 2**31, 2**62
+_TINY, _SMALL, _HUGE = 2**15, 2**31, 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +203,8 @@ def _run(
     found = _fetched(log, _plan(planner, parts, days), progress)
     if not len(found["v"]):
         return None
-    q, mark = found.pop("q"), found.pop("v").view(np.uint32)
+    q, v = found.pop("q"), found.pop("v")
+    mark = v.view(f"u{v.dtype.itemsize}")
     if _whole_numbers(planner):
         pair, query_of_pair = number_pairs(q, found.pop("doc"))
     else:
@@ -360,11 +361,12 @@ def _plan(p: Planner, parts: range, days: bool) -> Plan:
     search = d.hash.format("r.search")
     if kind == "int":
         search = f"CAST(r.search AS {_fitting(p, p.roles.search)})"
+    mark = _MARK.format("SMALLINT" if 2 * p.rules.max_rank + 1 < _TINY else "INTEGER")
     day = [f"CAST({d.day_number.format('r.day')} AS INTEGER) AS d"] if days else []
     if _whole_numbers(p):
         fields = [
             f"{search} AS s",
-            _MARK,
+            mark,
             f"CAST(r.{p.queries[0]} AS {_fitting(p, p.roles.query[0])}) AS q",
             f"CAST(r.doc AS {_fitting(p, p.roles.doc)}) AS doc",
             *day,
@@ -374,7 +376,7 @@ def _plan(p: Planner, parts: range, days: bool) -> Plan:
     numbered, same = _numbered(p, ok)
     fields = [
         f"{search} AS s",
-        _MARK,
+        mark,
         "CAST(n.pair AS INTEGER) AS pair",
         "CAST(n.query AS INTEGER) AS q",
         *day,
