@@ -1,9 +1,9 @@
 """Log -> Searches to learn from, and searches held out.
 
-The engine numbers the pairs and hands out every row as whole numbers: which search, which pair, and
-at which rank, clicked or not. Queries and docs that are whole numbers themselves are handed
-out as they are, and numbered here. Where a log has more searches than are wanted, it draws queries
-and hands out only theirs, so that what comes home stays bounded however large the log is.
+The engine hands out every row as whole numbers: which search, which query and doc, and at which
+rank, clicked or not. Queries and docs that are no whole numbers themselves it numbers. Where a log
+has more searches than are wanted, it draws queries and hands out only theirs, so that what comes
+home stays bounded however large the log is.
 
 A search is a list by its rows' ranks. Ranks that are not in the log leave gaps: models take the
 rows there are one after the other, and their ranks as they are. Of several rows at one rank, one is
@@ -20,8 +20,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.clickmodels.arranging import Made, Shown, arrange
-from rankdrift.clickmodels.numbering import number_pairs
+from rankdrift.clickmodels.arranging import Made, arrange
+from rankdrift.clickmodels.numbering import Shown
 from rankdrift.clickmodels.searches import Searches
 from rankdrift.core.errors import BadLog, BadOption
 from rankdrift.core.types import Bools
@@ -184,8 +184,9 @@ class Parts:
                 continue
             searches = made.searches(np.ones(len(made.s), bool))
             used.append(_Used(made, searches))
+            names = _names(self.log, planner, parts, made, self.progress)
             del made
-            yield Part(searches, _names(self.log, planner, parts, self.progress))
+            yield Part(searches, names)
         self.funnel = _funnel(tally, used)
 
 
@@ -203,21 +204,20 @@ def _run(
     found = _fetched(log, _plan(planner, parts, days), progress)
     if not len(found["v"]):
         return None
-    q, v = found.pop("q"), found.pop("v")
-    mark = v.view(f"u{v.dtype.itemsize}")
-    if _whole_numbers(planner):
-        pair, query_of_pair = number_pairs(q, found.pop("doc"))
-    else:
-        pair = found.pop("pair").view(np.uint32)
-        query_of_pair = np.zeros(int(pair.max()) + 1, np.uint32)
-        query_of_pair[pair] = q
-    return arrange(found.pop("s"), Shown(pair, mark), q, found.get("d"), query_of_pair)
+    v = found.pop("v")
+    doc = found.pop("doc") if _whole_numbers(planner) else found.pop("pair")
+    shown = Shown(doc, v.view(f"u{v.dtype.itemsize}"))
+    return arrange(found.pop("s"), shown, found.pop("q"), found.get("d"))
 
 
 def _names(
-    log: Log, planner: Planner, parts: range, progress: Progress | None
+    log: Log, planner: Planner, parts: range, made: Made, progress: Progress | None
 ) -> dict[str, NDArray[Any]]:
-    """The texts of the pairs in these parts, in the order of their numbers."""
+    """The texts of the pairs made of these parts, in the order of their numbers."""
+    doc = made.numbered.doc_of_pair
+    if _whole_numbers(planner):
+        query = made.queries[made.numbered.query_of_pair]
+        return {planner.queries[0]: _as_text(query), "doc": _as_text(doc)}
     d, columns = planner.dialect, planner.columns
     texts = {
         name: values.as_text(name, columns[column].kind, d)
@@ -228,8 +228,12 @@ def _names(
     result = Step(RESULT, f"SELECT pair, {picked} FROM {NUMBERED}")
     plan = Plan((*row_steps.steps(planner)[:-1], numbered, result))
     found = _fetched(log, plan, progress)
-    order = np.argsort(found.pop("pair"))
+    order = np.argsort(found.pop("pair"))[doc]
     return {name: column[order] for name, column in found.items()}
+
+
+def _as_text(values: NDArray[np.integer]) -> NDArray[Any]:
+    return np.array([str(value) for value in values.tolist()], object)
 
 
 def _fetched(log: Log, plan: Plan, progress: Progress | None) -> dict[str, NDArray[Any]]:
