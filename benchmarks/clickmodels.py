@@ -1,6 +1,7 @@
 """Click models: from a Parquet file to the log-likelihood of what was held out, beside CLAX.
 
     python -m benchmarks clickmodels           all models, and CLAX's of three of them
+    python -m benchmarks.clickmodels beside pbm    one of these three
     python -m benchmarks.clickmodels agree     a smaller log: do both find the same?
     python -m benchmarks.clickmodels lab       each model on clicks that each of them made
     python -m benchmarks.clickmodels judged    relevance by each, on clicks that it made
@@ -41,14 +42,17 @@ ONE_THREAD = {
 }
 
 
-def run(rows: int) -> dict[str, Any]:
-    """So many rows, ten million at most, of which eight are learnt from."""
+def run(rows: int, *names: str) -> dict[str, Any]:
+    """So many rows, ten million at most, of which eight are learnt from; all models, or these."""
     from rankdrift.clickmodels.models import MODELS
 
     searches = min(rows // LENGTH, SEARCHES)
     path = browsed(searches)
-    ours = {name: _ours(path, name) for name in MODELS.names}
-    theirs = {name: _theirs(path, name, round(SHARE * searches)) for name in TIMES}
+    ours, theirs = {}, {}
+    for name in names or MODELS.names:
+        ours[name] = _ours(path, name)
+        if name in TIMES:
+            theirs[name] = _theirs(path, name, round(SHARE * searches))
     table = []
     for name, one in ours.items():
         other = theirs.get(name)
@@ -59,9 +63,9 @@ def run(rows: int) -> dict[str, Any]:
             row += [other["seconds"] / one["seconds"], other["wall"] / one["wall"]]
         table.append(row)
     notes = []
-    for name, times in TIMES.items():
-        ratio = ours[name]["seconds"] / theirs[name]["seconds"]
-        notes.append(f"{name}, rankdrift / CLAX: {measure.verdict(ratio, 1 / times)}.")
+    for name, other in theirs.items():
+        ratio = ours[name]["seconds"] / other["seconds"]
+        notes.append(f"{name}, rankdrift / CLAX: {measure.verdict(ratio, 1 / TIMES[name])}.")
     measure.show(
         f"Click models: {searches:,} searches of {LENGTH} results, {1 - SHARE:.0%} held out",
         (
@@ -349,6 +353,8 @@ def _scores(z: Any, query: Any, rng: np.random.Generator) -> Any:
 if __name__ == "__main__":
     if sys.argv[1] == "ours":
         print(json.dumps(_fit(*sys.argv[2:])))
+    elif sys.argv[1] == "beside":
+        run(LENGTH * SEARCHES, *sys.argv[2:])
     elif sys.argv[1] == "lab":
         lab(*map(int, sys.argv[2:]))
     elif sys.argv[1] == "judged":

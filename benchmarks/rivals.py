@@ -2,6 +2,7 @@
 
     python -m benchmarks rivals           how fast
     python -m benchmarks.rivals worlds    how right: a few minutes; also `market` and `trees`
+    python -m benchmarks.rivals dual [0 10]    intervals of dual learning, from seed 0, ten seeds
 
 AllPairs is timed beside ultr-bias-toolkit's on the same log, regression EM beside LightGBM growing
 as many trees. The accuracy of each is measured in small worlds that keep or break what it assumes,
@@ -281,6 +282,32 @@ def _dual_learning(world: Made) -> dict[str, Propensities]:
     }
 
 
+def judge_intervals(first: str = "0", seeds: str = "10") -> dict[str, list[list[float]]]:
+    """Of dual learning: how often 95% intervals hold the truth, where it should be right; the
+    seeds from `first` on, so many."""
+    judged: dict[str, list[list[float]]] = {}
+    for name in ("pairs shown twice", "features tell all"):
+        for seed in range(int(first), int(first) + int(seeds)):
+            world = made(seed, randomised=0.1, **WORLDS[name])
+            rows = read_matrix(world.log(threads=1), features=["f_good", "f_place"])
+            curve = dual_learning(rows, threads=1)
+            inside = curve.ranks > 1
+            truth = world.log_p[curve.ranks - 1]
+            low, high = (np.log(end) for end in curve.interval())
+            held = ((low <= truth) & (truth <= high))[inside]
+            off = (curve.log_p - truth)[inside]
+            found = [off.mean(), np.sqrt((off**2).mean()), curve.std_error[inside].mean()]
+            judged.setdefault(name, []).append([*map(float, found), float(held.mean())])
+            print(name, seed, *(f"{x:.3f}" for x in judged[name][-1]), flush=True)
+    show(
+        f"Dual learning: ranks 2 to 10, {seeds} seeds from {first}",
+        ["world", "mean error", "root mean square", "claimed", "95% intervals hold the truth"],
+        [[name, *(f"{x:.3f}" for x in np.mean(found, axis=0))] for name, found in judged.items()],
+        "Errors of log p. Intervals by a bootstrap of 10 refits over queries.",
+    )
+    return judged
+
+
 def judge_in_market(rows: int = 2_000_000, depth: int = 120) -> dict[str, dict[str, float]]:
     """Ours and EM in the simulated marketplace, by platform: how far above the truth each is, and
     whether it shows the mobile pages' dips of every 40 ranks."""
@@ -346,6 +373,9 @@ if __name__ == "__main__":
     }
     if sys.argv[1:] == ["em-once"]:
         regression_em(_wide(), bootstrap=0, threads=1)
+        sys.exit()
+    if sys.argv[1:2] == ["dual"]:
+        judge_intervals(*sys.argv[2:])
         sys.exit()
     for name in sys.argv[1:] or which:
         which[name]()

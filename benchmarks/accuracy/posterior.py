@@ -1,7 +1,8 @@
 """Is the posterior right, what do pairs at one rank buy, and what does it cost?
 
     python -m benchmarks.accuracy.posterior calibration [--worlds 200] [--first 0]
-    python -m benchmarks.accuracy.posterior singles [--worlds 10]
+    python -m benchmarks.accuracy.posterior curves [--worlds 10] [--first 0]
+    python -m benchmarks.accuracy.posterior singles [--worlds 10] [--first 0]
     python -m benchmarks.accuracy.posterior speed [--pairs 1000000]
 
 Calibration (Talts et al., 2018): parameters drawn from the prior, clicks from the parameters, and
@@ -23,6 +24,7 @@ from rankdrift.core.rank_blocks import half_octave_of
 from rankdrift.estimation.bayes.estimating import evidence_of
 from rankdrift.estimation.bayes.model import Layout
 from rankdrift.estimation.bayes.sampling import Sampler, find_mode
+from rankdrift.simulate import pairs
 from rankdrift.simulate.counting import count_pairs
 
 RESULTS = Path(__file__).with_name("posterior.json")
@@ -33,16 +35,16 @@ BINS = 20
 # -- calibration -----------------------------------------------------------------------------------
 
 
-def drawn_world(seed: int, pairs: int = 200, singles: int = 200):
+def drawn_world(seed: int, many: int = 200, singles: int = 200):
     """Counts, the Layout that the truth is of, and the truth: all from the prior.
 
     Pairs that moved are drawn given that they were clicked, as the posterior takes them: that so
     many others were not would tell of the truth as well, and is not in counts.
     """
     rng = np.random.default_rng(seed)
-    first = rng.integers(1, 9, pairs)
-    moved = np.stack([first, (first + rng.integers(0, 7, pairs)) % 8 + 1, first], axis=1)
-    moved[rng.random(pairs) < 0.5, 2] = 0
+    first = rng.integers(1, 9, many)
+    moved = np.stack([first, (first + rng.integers(0, 7, many)) % 8 + 1, first], axis=1)
+    moved[rng.random(many) < 0.5, 2] = 0
     alone = np.repeat(rng.integers(1, 9, singles)[:, None], 4, axis=1)
     alone *= np.arange(4) < rng.integers(1, 5, singles)[:, None]
     rank = np.concatenate([np.pad(moved, ((0, 0), (0, 1))), alone])
@@ -53,13 +55,13 @@ def drawn_world(seed: int, pairs: int = 200, singles: int = 200):
     truth = layout.draw_prior(rng)
     relevance = layout.relevance(truth[None], layout.log_p(truth)[None])
     a, b = relevance.a[0], relevance.b[0]
-    blocks, group = np.unique(usual_block_of(rank[:pairs]), return_inverse=True)
-    group = np.concatenate([group, len(blocks) + known[pairs:] - 1])
+    blocks, group = np.unique(usual_block_of(rank[:many]), return_inverse=True)
+    group = np.concatenate([group, len(blocks) + known[many:] - 1])
     p = np.where(rank > 0, np.exp(layout.log_p(truth))[rank - 1], 0.0)
     click = np.zeros(rank.shape, bool)
-    click[:pairs] = clicked_given_one(rng, p[:pairs], a[group[:pairs]], b[group[:pairs]])
-    z = rng.beta(a[group[pairs:]], b[group[pairs:]])
-    click[pairs:] = rng.random(alone.shape) < p[pairs:] * z[:, None]
+    click[:many] = clicked_given_one(rng, p[:many], a[group[:many]], b[group[:many]])
+    z = rng.beta(a[group[many:]], b[group[many:]])
+    click[many:] = rng.random(alone.shape) < p[many:] * z[:, None]
     return count_pairs(rank, click, none, **options), layout, truth
 
 
@@ -133,10 +135,49 @@ def calibration(worlds: int, first: int) -> None:
         print(f"{name:15} p = {p_value:.3f}  {' '.join(map(str, histogram))}")
 
 
+# -- whose curve it finds --------------------------------------------------------------------------
+
+
+def _fold(ranks):
+    return ranks**-0.5 * np.where(ranks > 8, 0.5, 1.0)
+
+
+TRUTHS = {
+    "straight": lambda ranks: ranks**-0.7,
+    "the paper's": lambda ranks: np.minimum(1 / np.log(np.maximum(ranks, 1.1)), 1.0),
+    "a fold after rank 8": _fold,
+    "zigzag": lambda ranks: ranks ** (-0.7 * (1 + 0.15 * np.cos(ranks - 1))),
+}
+BESIDE = {"auto": {}, "direct": {"curve": "direct"}, "bayes": {"method": "bayes"}}
+
+
+def curves(worlds: int, first: int) -> None:
+    """Pairs that moved alone, 20 ranks, beside the plain curves: a truth after the other."""
+    for truth, function in TRUTHS.items():
+        p = function(np.arange(1.0, 21.0))
+        made = [
+            pairs(3_000, ranks=20, relevance=0.3, propensities=p, seed=seed).counts
+            for seed in range(first, first + worlds)
+        ]
+        for name, options in BESIDE.items():
+            told(truth, name, [tried(counts, np.log(p / p[0]), **options) for counts in made])
+
+
+def told(world: str, name: str, found: list[tuple[float, ...]]) -> list[float]:
+    """Print means over worlds; and give them."""
+    bias, rmse, claimed, held = np.mean(found, axis=0).tolist()
+    print(
+        f"{world:20} {name:14} bias {bias:+.3f}  error {rmse:.3f}  claimed {claimed:.3f}"
+        f"  covered {held:.1%}",
+        flush=True,
+    )
+    return [bias, rmse, claimed, held]
+
+
 # -- what pairs at one rank buy --------------------------------------------------------------------
 
 
-def scored_world(seed: int, kind: str, pairs: int = 60_000, moving: float = 0.02, size: int = 20):
+def scored_world(seed: int, kind: str, many: int = 60_000, moving: float = 0.02, size: int = 20):
     """Counts and true log p: docs with a score of five groups, of which most stay where they are.
 
     told: given its score, a doc's rank has nothing to do with its relevance, so that the score
@@ -145,20 +186,20 @@ def scored_world(seed: int, kind: str, pairs: int = 60_000, moving: float = 0.02
     rng = np.random.default_rng(seed)
     log_p = -0.7 * np.log(np.arange(1, size + 1)) * (1 + 0.15 * np.cos(np.arange(size)))
     log_p -= log_p[0]
-    known = rng.integers(1, 6, pairs)
+    known = rng.integers(1, 6, many)
     mean = 0.03 * 2.0 ** (known - 1)
     z = rng.beta(1.5, 1.5 * (1 - mean) / mean)
-    place = np.log(z / mean) * (kind == "hidden") + 0.7 * (known - 3) + rng.normal(0, 1.5, pairs)
-    order = np.argsort(np.argsort(-place)) / pairs
+    place = np.log(z / mean) * (kind == "hidden") + 0.7 * (known - 3) + rng.normal(0, 1.5, many)
+    order = np.argsort(np.argsort(-place)) / many
     usual = np.minimum(np.exp(order * np.log(size + 1)).astype(int), size)
-    shown = rng.integers(2, 5, pairs)
+    shown = rng.integers(2, 5, many)
     rank = np.repeat(usual[:, None], 4, axis=1)
-    moves = rng.random(pairs) < moving
+    moves = rng.random(many) < moving
     shift = np.rint(usual[:, None] * np.exp(rng.normal(0, 0.5, rank.shape))).astype(int)
     rank = np.where(moves[:, None], np.clip(shift, 1, size), rank)
     rank *= np.arange(4) < shown[:, None]
     click = rng.random(rank.shape) < np.where(rank > 0, np.exp(log_p)[rank - 1], 0) * z[:, None]
-    bucket = rng.integers(0, 64, pairs)
+    bucket = rng.integers(0, 64, many)
     return count_pairs(rank, click, bucket, buckets=64, max_rank=size, known=known), log_p
 
 
@@ -180,25 +221,14 @@ def tried(counts, log_p, **options) -> tuple[float, float, float, float]:
     return off.mean(), np.sqrt((off**2).mean()), found.std_error[1:].mean(), held.mean()
 
 
-def singles(worlds: int) -> None:
-    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    table = {}
+def singles(worlds: int, first: int) -> None:
     for kind in ("told", "hidden"):
-        made = [scored_world(seed, kind) for seed in range(worlds)]
+        made = [scored_world(seed, kind) for seed in range(first, first + worlds)]
         moved = np.mean([c.n_pairs for c, _ in made])
         alone = np.mean([c.singles.pairs.sum() for c, _ in made])
         print(f"{kind}: {moved:.0f} pairs moved and were clicked, {alone:.0f} at one rank")
         for name, options in ESTIMATORS.items():
-            found = np.array([tried(*world, **options) for world in made])
-            bias, rmse, claimed, held = found.mean(axis=0)
-            table[f"{kind}: {name}"] = [bias, rmse, claimed, held]
-            print(
-                f"  {name:25} bias {bias:+.3f}  error {rmse:.3f}  claimed {claimed:.3f}"
-                f"  covered {held:.0%}",
-                flush=True,
-            )
-    stored["singles"] = {"worlds": worlds, "table": table}
-    write_text(RESULTS, json.dumps(stored) + "\n")
+            told(kind, name, [tried(*world, **options) for world in made])
 
 
 # -- speed -----------------------------------------------------------------------------------------
@@ -223,15 +253,17 @@ def speed(pairs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["calibration", "singles", "speed"])
+    parser.add_argument("what", choices=["calibration", "curves", "singles", "speed"])
     parser.add_argument("--worlds", type=int)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--pairs", type=int, default=1_000_000)
     asked = parser.parse_args()
     if asked.what == "calibration":
         calibration(asked.worlds or 200, asked.first)
+    elif asked.what == "curves":
+        curves(asked.worlds or 10, asked.first)
     elif asked.what == "singles":
-        singles(asked.worlds or 10)
+        singles(asked.worlds or 10, asked.first)
     else:
         speed(asked.pairs)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.clickmodels.lists import BLOCK_ROWS, lay_out
-from rankdrift.clickmodels.ordering import order_of, rows_of
+from rankdrift.clickmodels.numbering import Numbered, Shown, number, number_pairs
+from rankdrift.clickmodels.ordering import changes, order_of, rows_of
 from rankdrift.clickmodels.searches import Searches
 from rankdrift.core.types import Bools, Indices, Ints
 from rankdrift.counts.funnel import Dropped
@@ -18,42 +19,31 @@ from rankdrift.counts.funnel import Dropped
 _SHORT = 32  # lists so long are looked through row by row for docs that are there twice
 
 
-class Shown(NamedTuple):
-    """T results: the pair of each, and twice its rank, one more if it was clicked."""
-
-    pair: NDArray[np.uint32]
-    mark: NDArray[np.uint32]
-
-    def at(self, rows: Indices | Bools) -> Shown:
-        """Those of some rows."""
-        return Shown(self.pair[rows], self.mark[rows])
-
-
 @dataclass(frozen=True, eq=False)
 class Made:
-    """N searches: s, query and day (N,); where each begins in what was shown (T,), and its length
-    (N,), from the top down; rows and clicks left out, by reason."""
+    """N searches: s, query and day (N,); their lengths (N,); their results one after the other,
+    from the top down; names of queries, whole numbers (Q,); rows and clicks left out, by reason."""
 
     s: NDArray[np.uint64]
     query: Ints
     day: Ints | None
-    first: Indices
     lengths: Ints
-    shown: Shown
-    query_of_pair: NDArray[np.uint32]
+    numbered: Numbered
+    queries: NDArray[np.integer]
     lost: Mapping[str, Dropped]
 
     def searches(self, which: Bools) -> Searches:
         """Some of them."""
-        lists, _, first = lay_out(self.lengths[which], self.query[which], self.first[which])
+        begins = np.cumsum(self.lengths) - self.lengths
+        lists, _, first = lay_out(self.lengths[which], self.query[which], begins[which])
         pair, rank = np.empty(lists.rows, np.uint32), np.empty(lists.rows, np.uint16)
         click = np.empty(lists.rows, bool)
         for here, rows in lists.came_from(first):
-            pair[here], mark = self.shown.at(rows)
+            pair[here], mark = self.numbered.pair[rows], self.numbered.mark[rows]
             rank[here] = mark >> 1
             click[here] = mark & 1
-        deepest = int(self.shown.mark.max()) >> 1
-        return Searches(lists, pair, rank, click, self.query_of_pair, deepest)
+        deepest = int(self.numbered.mark.max(initial=0)) >> 1
+        return Searches(lists, pair, rank, click, self.numbered.query_of_pair, deepest)
 
 
 def arrange(
@@ -61,11 +51,10 @@ def arrange(
     shown: Shown,
     q: NDArray[Any],
     d: NDArray[Any] | None,
-    query_of_pair: NDArray[np.uint32],
 ) -> Made:
-    """Bring the rows of each search together, from its top down.
+    """Bring the rows of each search together, from its top down, and the searches of each query.
 
-    Logs mostly have them so already. Then nothing is moved: a search is a run of rows.
+    Logs mostly have the first already: a search is a run of rows.
     """
     new = np.ones(len(s), bool)
     np.logical_or(s[1:] != s[:-1], q[1:] != q[:-1], out=new[1:])
@@ -80,7 +69,6 @@ def arrange(
     same = (s[start[1:]] == s[start[:-1]]) & (q[start[1:]] == q[start[:-1]])
     begin = np.flatnonzero(np.append(True, ~same))
     of_first = start[begin]
-    query = query_of_pair[shown.pair[of_first]].astype(np.int64)
     lengths = np.add.reduceat(size, begin).astype(np.int64)
     first = of_first
     if same.any():
@@ -88,14 +76,18 @@ def arrange(
         first = np.cumsum(lengths) - lengths
     shown, first, lengths, same_rank = _in_order(shown, first, lengths)
     shown, first, lengths, twice = _without_twice(shown, first, lengths)
+    # Searches of one query together: so are all that speak of the same pairs, from here on.
+    order = order_of(q[of_first])
+    of_first, first, lengths = of_first[order], first[order], lengths[order]
+    new = changes(q[of_first])
+    query = np.cumsum(new, dtype=np.int64) - 1
     return Made(
         s[of_first].astype(np.int64).view(np.uint64),
         query,
         None if d is None else d[of_first].astype(np.int64),
-        first,
         lengths,
-        shown,
-        query_of_pair,
+        number_pairs(query, first, lengths, shown),
+        q[of_first[new]],
         {"same_rank": same_rank, "doc_twice": twice},
     )
 
@@ -117,7 +109,7 @@ def _in_order(shown: Shown, first: Indices, lengths: Ints) -> _Rows:
         return shown, first, lengths, Dropped()
     shown = shown.at(rows_of(first, lengths))
     of = np.repeat(np.arange(len(lengths)), lengths)
-    shown = shown.at(np.lexsort((shown.pair, shown.mark, of)))
+    shown = shown.at(np.lexsort((shown.doc, shown.mark, of)))
     # Of a rank that is there twice the last row stays: a clicked one, as clicks sort last.
     rank = shown.mark >> 1
     keep = np.append((rank[1:] != rank[:-1]) | (of[1:] != of[:-1]), True)
@@ -126,26 +118,21 @@ def _in_order(shown: Shown, first: Indices, lengths: Ints) -> _Rows:
 
 def _without_twice(shown: Shown, first: Indices, lengths: Ints) -> _Rows:
     """Each search without docs that it has at two ranks."""
-    if int(lengths.max(initial=0)) <= _SHORT and not _any_twice(shown.pair, first, lengths):
-        return shown, first, lengths, Dropped()
-    begins = np.zeros(len(shown.pair), bool)
-    begins[first] = True
-    of = np.cumsum(begins, dtype=np.uint64)
-    key = (of << np.uint64(32)) | shown.pair
-    ordered = np.sort(key)
-    same = ordered[1:] == ordered[:-1]
-    if not same.any():
+    if int(lengths.max(initial=0)) <= _SHORT and not _any_twice(shown.doc, first, lengths):
         return shown, first, lengths, Dropped()
     rows = rows_of(first, lengths)
-    keep = ~np.isin(key[rows], ordered[1:][same])
-    return _kept(shown.at(rows), np.repeat(np.arange(len(first)), lengths), keep, len(first))
+    of = np.repeat(np.arange(len(first)), lengths)
+    found, news = number(of, shown.doc[rows])
+    if len(news) == len(rows):
+        return shown, first, lengths, Dropped()
+    return _kept(shown.at(rows), of, np.bincount(found)[found] == 1, len(first))
 
 
-def _any_twice(pair: NDArray[np.uint32], first: Indices, lengths: Ints) -> bool:
-    """Whether a search has a pair again some rows below."""
+def _any_twice(doc: NDArray[np.integer], first: Indices, lengths: Ints) -> bool:
+    """Whether a search has a doc again some rows below."""
     starts = np.sort(first)
     for below in range(1, int(lengths.max(initial=0))):
-        again = np.flatnonzero(pair[below:] == pair[:-below])
+        again = np.flatnonzero(doc[below:] == doc[:-below])
         of, later = (np.searchsorted(starts, rows, "right") for rows in (again, again + below))
         if (of == later).any():
             return True

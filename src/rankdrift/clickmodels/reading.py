@@ -1,9 +1,9 @@
 """Log -> Searches to learn from, and searches held out.
 
-The engine numbers the pairs and hands out every row as whole numbers: which search, which pair, and
-at which rank, clicked or not. Queries and docs that are whole numbers themselves are handed
-out as they are, and numbered here. Where a log has more searches than are wanted, it draws queries
-and hands out only theirs, so that what comes home stays bounded however large the log is.
+The engine hands out every row as whole numbers: which search, which query and doc, and at which
+rank, clicked or not. Queries and docs that are no whole numbers themselves it numbers. Where a log
+has more searches than are wanted, it draws queries and hands out only theirs, so that what comes
+home stays bounded however large the log is.
 
 A search is a list by its rows' ranks. Ranks that are not in the log leave gaps: models take the
 rows there are one after the other, and their ranks as they are. Of several rows at one rank, one is
@@ -20,8 +20,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.clickmodels.arranging import Made, Shown, arrange
-from rankdrift.clickmodels.numbering import number_pairs
+from rankdrift.clickmodels.arranging import Made, arrange
+from rankdrift.clickmodels.numbering import Shown
 from rankdrift.clickmodels.searches import Searches
 from rankdrift.core.errors import BadLog, BadOption
 from rankdrift.core.types import Bools
@@ -48,12 +48,12 @@ MOST_SEARCHES = 1_000_000
 """How many searches are read at most, about; more tell little more about which model is right."""
 HELD_OUT = 0.2
 """The share of searches that is held out."""
-NUMBERED = "numbered"  # the step that has the pairs, with their numbers
+QUERIES, DOCS = "numbered_queries", "numbered_docs"  # the steps that have them by their numbers
 _LONG = 20  # results: of searches longer than this on average fewer are read at a time
 _PARTS = 4096  # that queries are dealt into, some of which are drawn
-_MARK = "CAST(CASE WHEN r.click > 0 THEN 1 ELSE 0 END + 2 * r.rank AS INTEGER) AS v"
+_MARK = "CAST(CASE WHEN r.click > 0 THEN 1 ELSE 0 END + 2 * r.rank AS {}) AS v"
 _DEEPEST = 65_535
-_SMALL, _HUGE = 2**31, 2**62
+_TINY, _SMALL, _HUGE = 2**15, 2**31, 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,8 +184,9 @@ class Parts:
                 continue
             searches = made.searches(np.ones(len(made.s), bool))
             used.append(_Used(made, searches))
+            names = _names(self.log, planner, parts, made, self.progress)
             del made
-            yield Part(searches, _names(self.log, planner, parts, self.progress))
+            yield Part(searches, names)
         self.funnel = _funnel(tally, used)
 
 
@@ -203,32 +204,42 @@ def _run(
     found = _fetched(log, _plan(planner, parts, days), progress)
     if not len(found["v"]):
         return None
-    q, mark = found.pop("q"), found.pop("v").view(np.uint32)
-    if _whole_numbers(planner):
-        pair, query_of_pair = number_pairs(q, found.pop("doc"))
-    else:
-        pair = found.pop("pair").view(np.uint32)
-        query_of_pair = np.zeros(int(pair.max()) + 1, np.uint32)
-        query_of_pair[pair] = q
-    return arrange(found.pop("s"), Shown(pair, mark), q, found.get("d"), query_of_pair)
+    v = found.pop("v")
+    shown = Shown(found.pop("doc"), v.view(f"u{v.dtype.itemsize}"))
+    return arrange(found.pop("s"), shown, found.pop("q"), found.get("d"))
 
 
 def _names(
-    log: Log, planner: Planner, parts: range, progress: Progress | None
+    log: Log, planner: Planner, parts: range, made: Made, progress: Progress | None
 ) -> dict[str, NDArray[Any]]:
-    """The texts of the pairs in these parts, in the order of their numbers."""
-    d, columns = planner.dialect, planner.columns
+    """The texts of the pairs made of these parts, in the order of their numbers."""
+    numbered = made.numbered
+    of = {QUERIES: made.queries[numbered.query_of_pair], DOCS: numbered.doc_of_pair}
     texts = {
-        name: values.as_text(name, columns[column].kind, d)
-        for name, column in zip(planner.queries, planner.roles.query, strict=True)
-    } | {"doc": d.text.format("doc")}
-    picked = ", ".join(f"{sql} AS {name}" for name, sql in texts.items())
-    numbered, _ = _numbered(planner, _chosen(planner, parts))
-    result = Step(RESULT, f"SELECT pair, {picked} FROM {NUMBERED}")
-    plan = Plan((*row_steps.steps(planner)[:-1], numbered, result))
-    found = _fetched(log, plan, progress)
-    order = np.argsort(found.pop("pair"))
-    return {name: column[order] for name, column in found.items()}
+        QUERIES: {
+            name: values.as_text(name, planner.columns[column].kind, planner.dialect)
+            for name, column in zip(planner.queries, planner.roles.query, strict=True)
+        },
+        DOCS: {"doc": planner.dialect.text.format("doc")},
+    }
+    steps, _ = _numbered(planner, _chosen(planner, parts))
+    found: dict[str, NDArray[Any]] = {}
+    for which, each in texts.items():
+        if _whole_number(planner, which):
+            found |= dict.fromkeys(each, _as_text(of[which]))
+            continue
+        own = next(step for step in steps if step.name == which)
+        picked = ", ".join(f"{sql} AS {name}" for name, sql in each.items())
+        result = Step(RESULT, f"SELECT rd_number, {picked} FROM {which}")
+        plan = Plan((*row_steps.steps(planner)[:-1], own, result))
+        columns = _fetched(log, plan, progress)
+        order = np.argsort(columns.pop("rd_number"))[of[which]]
+        found |= {name: column[order] for name, column in columns.items()}
+    return found
+
+
+def _as_text(values: NDArray[np.integer]) -> NDArray[Any]:
+    return np.array([str(value) for value in values.tolist()], object)
 
 
 def _fetched(log: Log, plan: Plan, progress: Progress | None) -> dict[str, NDArray[Any]]:
@@ -337,53 +348,50 @@ def _chosen(p: Planner, parts: range) -> str:
     return f"{ok} AND {dealt} BETWEEN {parts.start} AND {parts.stop - 1}"
 
 
-def _numbered(p: Planner, ok: str) -> tuple[Step, str]:
-    """The step that numbers the pairs of these rows, and the condition to join it with rows r."""
-    keys = [*p.queries, "doc"]
-    order = ", ".join(f"{key} IS NULL, {key}" if len(p.queries) > 1 else key for key in p.queries)
-    sql = (
-        f"SELECT {', '.join(keys)}, row_number() OVER (ORDER BY {order}, doc) - 1 AS pair,"
-        f" dense_rank() OVER (ORDER BY {order}) - 1 AS query\n"
-        f"FROM (SELECT DISTINCT {', '.join(keys)} FROM {ROWS_SHOWN} WHERE {ok}) AS rd_pairs"
-    )
-    equal = "=" if len(p.queries) == 1 else "IS NOT DISTINCT FROM"
-    same = [f"r.{key} {equal if key != 'doc' else '='} n.{key}" for key in keys]
-    return Step(NUMBERED, sql, keep=True), " AND ".join(same)
+def _numbered(p: Planner, ok: str) -> tuple[list[Step], str]:
+    """The steps that number queries and docs of these rows, where they are no whole numbers, and
+    the joins of rows r with them."""
+    steps, joins = [], ""
+    for name, keys in ((QUERIES, p.queries), (DOCS, ("doc",))):
+        if _whole_number(p, name):
+            continue
+        nulls = len(keys) > 1
+        order = ", ".join(f"{key} IS NULL, {key}" if nulls else key for key in keys)
+        listed = ", ".join(keys)
+        sql = (
+            f"SELECT {listed}, row_number() OVER (ORDER BY {order}) - 1 AS rd_number\n"
+            f"FROM (SELECT DISTINCT {listed} FROM {ROWS_SHOWN} WHERE {ok}) AS rd_{name}"
+        )
+        steps.append(Step(name, sql, keep=True))
+        equal = "IS NOT DISTINCT FROM" if nulls else "="
+        same = " AND ".join(f"r.{key} {equal} {name}.{key}" for key in keys)
+        joins += f"\nJOIN {name} ON {same}"
+    return steps, joins
 
 
 def _plan(p: Planner, parts: range, days: bool) -> Plan:
-    """s, the search; v, twice the rank, and one more if it was clicked; q and doc, or the numbers
-    of the query and of the pair; d, the day."""
+    """s, the search; v, twice the rank, and one more if it was clicked; q and doc, or their
+    numbers; d, the day."""
     d = p.dialect
     ok = _chosen(p, parts)
-    kind = p.columns[p.roles.search or ""].kind
     search = d.hash.format("r.search")
-    if kind == "int":
+    if p.columns[p.roles.search or ""].kind == "int":
         search = f"CAST(r.search AS {_fitting(p, p.roles.search)})"
-    day = [f"CAST({d.day_number.format('r.day')} AS INTEGER) AS d"] if days else []
-    if _whole_numbers(p):
-        fields = [
-            f"{search} AS s",
-            _MARK,
-            f"CAST(r.{p.queries[0]} AS {_fitting(p, p.roles.query[0])}) AS q",
-            f"CAST(r.doc AS {_fitting(p, p.roles.doc)}) AS doc",
-            *day,
-        ]
-        bare = f"SELECT {', '.join(fields)}\nFROM {ROWS_SHOWN} AS r WHERE {ok}"
-        return Plan((*row_steps.steps(p)[:-1], Step(RESULT, bare)))
-    numbered, same = _numbered(p, ok)
+    query, doc = f"CAST({QUERIES}.rd_number AS INTEGER)", f"CAST({DOCS}.rd_number AS INTEGER)"
+    if _whole_number(p, QUERIES):
+        query = f"CAST(r.{p.queries[0]} AS {_fitting(p, p.roles.query[0])})"
+    if _whole_number(p, DOCS):
+        doc = f"CAST(r.doc AS {_fitting(p, p.roles.doc)})"
     fields = [
         f"{search} AS s",
-        _MARK,
-        "CAST(n.pair AS INTEGER) AS pair",
-        "CAST(n.query AS INTEGER) AS q",
-        *day,
+        _MARK.format("SMALLINT" if 2 * p.rules.max_rank + 1 < _TINY else "INTEGER"),
+        f"{query} AS q",
+        f"{doc} AS doc",
+        *([f"CAST({d.day_number.format('r.day')} AS INTEGER) AS d"] if days else []),
     ]
-    result = (
-        f"SELECT {', '.join(fields)}\nFROM (SELECT * FROM {ROWS_SHOWN} WHERE {ok}) AS r\n"
-        f"JOIN {NUMBERED} AS n ON {same}"
-    )
-    return Plan((*row_steps.steps(p)[:-1], numbered, Step(RESULT, result)))
+    steps, joins = _numbered(p, ok)
+    result = f"SELECT {', '.join(fields)}\nFROM (SELECT * FROM {ROWS_SHOWN} WHERE {ok}) AS r{joins}"
+    return Plan((*row_steps.steps(p)[:-1], *steps, Step(RESULT, result)))
 
 
 def _fitting(p: Planner, name: str | None) -> str:
@@ -394,17 +402,17 @@ def _fitting(p: Planner, name: str | None) -> str:
     return "INTEGER" if small else "BIGINT"
 
 
-def _whole_numbers(p: Planner) -> bool:
-    """Are queries and docs whole numbers that are known to fit 64 bits?"""
-    names = [*p.roles.query, p.roles.doc or ""]
-    columns = [p.columns.get(name) for name in names]
-    return len(names) == 2 and all(
-        c is not None
+def _whole_number(p: Planner, which: str) -> bool:
+    """Are queries, or docs, whole numbers that are known to fit 64 bits?"""
+    names = p.roles.query if which == QUERIES else (p.roles.doc or "",)
+    c = p.columns.get(names[0])
+    return (
+        len(names) == 1
+        and c is not None
         and c.kind == "int"
         and c.low is not None
         and c.high is not None
         and -_HUGE < c.low <= c.high < _HUGE
-        for c in columns
     )
 
 

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import beta, norm, t
+from scipy.stats import beta, multivariate_t, norm, t
 
 from rankdrift.counts.tables import Pairs
 from rankdrift.estimation.bayes.cells import join, moved_terms, single_terms
@@ -12,9 +12,11 @@ from rankdrift.estimation.bayes.model import (
     BEND,
     CONCENTRATION,
     RELEVANCE,
+    ROUGH,
     SLOPE,
     Layout,
     Posterior,
+    knots_of,
 )
 from rankdrift.estimation.bayes.sampling import Sampler, find_mode
 
@@ -95,6 +97,30 @@ def test_the_density_is_that_of_the_model(singles):
     off = found - wanted - changes
     # A sum over 1,000 values of z is off by some thousandths; a constant is free.
     assert np.ptp(off) < 0.02
+
+
+def test_ranks_are_off_the_line_by_deviations_with_a_joint_t_density():
+    """And values and slopes of all of the posterior fit each other where there are some."""
+    ranks = np.arange(1, 10, dtype=np.int32)
+    layout = Layout(ranks, knots_of(ranks), np.zeros(1, np.intp), np.full((1, 9), 1 / 9))
+    rank, shown, clicked, many = np.array(SINGLES).T
+    terms = single_terms(rank, np.zeros(len(rank), np.intp), shown, clicked, many, ranks)
+    density = Posterior(layout, terms, np.bincount(rank - 1, clicked * many, 9))
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(-0.2, 0.2, (2, layout.size))
+    x[layout.groups] = y[layout.groups] = -2.5
+    off = slice(layout.at_knots.stop, layout.curve.stop)
+    assert off.stop - off.start == 8
+    y[: off.start] = x[: off.start]
+    found = np.diff(layout.curve_prior(np.stack([x, y]))[0])[0]
+    law = multivariate_t(np.zeros(8), ROUGH[1] ** 2 * np.eye(8), df=ROUGH[0])
+    assert found == pytest.approx(law.logpdf(y[off]) - law.logpdf(x[off]))
+    np.testing.assert_allclose(
+        np.diff(layout.log_p(x) - layout.log_p(y))[1:], np.diff(x[off] - y[off]), atol=1e-12
+    )
+    step = 1e-5 * np.eye(layout.size)
+    slope = (density(x + step)[0] - density(x - step)[0]) / 2e-5
+    np.testing.assert_allclose(density(x[None])[1][0], slope, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("singles", [False, True])

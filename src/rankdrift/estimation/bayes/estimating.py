@@ -94,7 +94,7 @@ class Evidence:
     def start(self, layout: Layout) -> Floats:
         """Parameters in the middle of the prior, but for click rates, which are known."""
         x = np.zeros(layout.size)
-        x[: len(layout.knots) - 1] = -0.3 * np.log(layout.knots[1:] / layout.knots[0])
+        x[layout.at_knots] = -0.3 * np.log(layout.knots[1:] / layout.knots[0])
         x[layout.groups] = np.where(layout.given, -2.0, np.log(self.rates))
         return x
 

@@ -3,8 +3,10 @@
 A click on pair j at rank r has the chance p_r z_j, Eq. (1). z_j is drawn from Beta(a, b) with a
 mean m = a / (a + b) for each group of pairs and a concentration a, both learned: where z is small,
 its deviation is m / √a, in proportion to the mean in every group. log p is a line with bends at the
-knots, in log rank; how much it bends is learned as well: bends are normal with a variance that has
-an inverse Gamma prior, and with that integrated out they have a joint t distribution.
+knots, in log rank, and every rank but the first is off that line by a deviation of its own, unless
+all ranks are knots; far down, ranks within a twelfth of an octave share one. How much the line
+bends, and how far ranks are off it, is learned as well: both are normal with a variance that has an
+inverse Gamma prior, and with that integrated out they have a joint t distribution.
 
 Clicks know p times z alone, so that the level of p is a convention: the largest is 1, or a little
 less where others are nearly as large, and z is how likely a doc is clicked there. What is reported
@@ -29,10 +31,13 @@ SLOPE = (-0.5, 1.0)
 second."""
 BEND = (4.0, 0.5)
 """Degrees of freedom and scale of how much that changes from knot to knot, for knots e apart."""
+ROUGH = (4.0, 0.1)
+"""The same of how far ranks are off the line."""
 RELEVANCE = (-2.0, 1.5)
 """Mean and standard deviation of the logit of each group's mean relevance."""
 CONCENTRATION = (0.0, 1.0)
 """The same of log a."""
+_FINEST = 12  # deviations an octave, at most
 _SHARP, _MOST = 8.0, 600.0  # of the smooth maximum; the largest power whose exp is a number
 _OUTSIDE = 40.0  # a parameter further out than this is nowhere
 
@@ -46,8 +51,9 @@ def knots_of(ranks: Ranks) -> Ranks:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where each parameter is: log p at each knot less that at the first, then the level of each
-    group's relevance, then log a.
+    """Where each parameter is: log p at each knot less that at the first, then how far each rank
+    but the first is off that line, unless all are knots, then the level of each group's relevance,
+    then log a.
 
     The level is what the pairs of a group tell, so that levels hardly depend on other parameters:
     the log of the mean click rate, m times the geometric mean of p over its appearances; or, of a
@@ -65,9 +71,19 @@ class Layout:
     shares: Floats
 
     @property
+    def at_knots(self) -> slice:
+        """log p at each knot but the first."""
+        return slice(0, len(self.knots) - 1)
+
+    @property
+    def curve(self) -> slice:
+        """These, and how far the other ranks are off the line."""
+        return slice(0, self.basis.shape[1])
+
+    @property
     def groups(self) -> slice:
         """The level of each group's relevance."""
-        first = len(self.knots) - 1
+        first = self.curve.stop
         return slice(first, first + len(self.concentration))
 
     @property
@@ -92,13 +108,18 @@ class Layout:
 
     @cached_property
     def basis(self) -> Floats:
-        """(R, K): from values at the knots to log p at every rank."""
-        return hats(np.log(self.ranks.astype(float)), np.log(self.knots.astype(float)))[:, 1:]
+        """(R, K): from the parameters of the curve to log p at every rank."""
+        line = hats(np.log(self.ranks.astype(float)), np.log(self.knots.astype(float)))[:, 1:]
+        if np.isin(self.ranks, self.knots).all():
+            return line
+        together = np.rint(_FINEST * np.log2(self.ranks.astype(float)))
+        off = (together[1:, None] == np.unique(together[1:])).astype(float)
+        return np.concatenate([line, np.pad(off, ((1, 0), (0, 0)))], axis=1)
 
     @cached_property
     def shape(self) -> Floats:
-        """(K, K): from values at the knots to the first slope and to the bends, each in its unit: a
-        bend is the change of slope over the root of how far apart the knots are."""
+        """From values at the knots to the first slope and to the bends, each in its unit: a bend is
+        the change of slope over the root of how far apart the knots are."""
         x = np.log(self.knots.astype(float))
         slopes = np.diff(np.eye(len(x)), axis=0)[:, 1:] / np.diff(x)[:, None]
         apart = (x[2:] - x[:-2]) / 2
@@ -109,12 +130,12 @@ class Layout:
         return self.log_p_and_top(x)[0]
 
     def log_p_and_top(self, x: Floats) -> tuple[Floats, Floats]:
-        """The same, and how much each knot but the first has to do with the level (..., K): a
+        """The same, and how much each parameter of the curve has to do with the level (..., K): a
         smooth maximum of the curve is 0."""
-        knots = x[..., : len(self.knots) - 1]
-        power = np.exp(np.minimum(_SHARP * knots, _MOST))
-        total = 1 + power.sum(axis=-1, keepdims=True)
-        return knots @ self.basis.T - np.log(total) / _SHARP, power / total
+        found = x[..., self.curve] @ self.basis.T
+        power = np.exp(np.minimum(_SHARP * found, _MOST))
+        total = power.sum(axis=-1, keepdims=True)
+        return found - np.log(total) / _SHARP, (power / total) @ self.basis
 
     def relevance(self, x: Floats, log_p: Floats) -> Relevance:
         """Of parameters (C, d) and their log p (C, R); NaN where a mean would be above 1."""
@@ -128,11 +149,10 @@ class Layout:
     def draw_prior(self, rng: np.random.Generator) -> Floats:
         """(d,): parameters drawn from the prior."""
         many = len(self.knots) - 1
-        freedom, scale = BEND
-        spread = scale * np.sqrt(freedom / rng.chisquare(freedom))
-        shape = np.concatenate([[rng.normal(*SLOPE)], rng.normal(0, spread, many - 1)])
+        shape = np.concatenate([[rng.normal(*SLOPE)], _drawn(rng, BEND, many - 1)])
         x = np.empty(self.size)
-        x[:many] = np.linalg.solve(self.shape, shape)
+        x[self.at_knots] = np.linalg.solve(self.shape, shape)
+        x[many : self.curve.stop] = _drawn(rng, ROUGH, self.curve.stop - many)
         x[self.concentrations] = rng.normal(*CONCENTRATION, size=self.size - self.groups.stop)
         logit = rng.normal(*RELEVANCE, size=len(self.concentration))
         log_a = x[self.concentrations][self.concentration]
@@ -142,17 +162,27 @@ class Layout:
         return x
 
     def curve_prior(self, x: Floats) -> tuple[Floats, Floats]:
-        """(C,) and its slope (C, K) by the knots, up to a constant."""
-        shape = x[:, : len(self.knots) - 1] @ self.shape.T
-        by_shape = np.zeros_like(shape)
-        off = (shape[:, 0] - SLOPE[0]) / SLOPE[1]
-        by_shape[:, 0] = -off / SLOPE[1]
-        freedom, scale = BEND
-        bends = shape[:, 1:]
-        total = freedom * scale**2 + (bends**2).sum(axis=1)
-        power = (freedom + bends.shape[1]) / 2
-        by_shape[:, 1:] = -2 * power * bends / total[:, None]
-        return -(off**2) / 2 - power * np.log(total), by_shape @ self.shape
+        """(C,) and its slope (C, K) by the parameters of the curve, up to a constant."""
+        shape = x[:, self.at_knots] @ self.shape.T
+        off = (shape[:, :1] - SLOPE[0]) / SLOPE[1]
+        bends, by_bends = _joint_t(shape[:, 1:], BEND)
+        rough, by_rough = _joint_t(x[:, self.at_knots.stop : self.curve.stop], ROUGH)
+        by_knots = np.concatenate([-off / SLOPE[1], by_bends], axis=1) @ self.shape
+        value = bends + rough - off[:, 0] ** 2 / 2
+        return value, np.concatenate([by_knots, by_rough], axis=1)
+
+
+def _drawn(rng: np.random.Generator, prior: tuple[float, float], many: int) -> Floats:
+    freedom, scale = prior
+    return rng.normal(0, scale * np.sqrt(freedom / rng.chisquare(freedom)), many)
+
+
+def _joint_t(x: Floats, prior: tuple[float, float]) -> tuple[Floats, Floats]:
+    """(C,) the log density of x (C, K), up to a constant, and its slope (C, K)."""
+    freedom, scale = prior
+    total = freedom * scale**2 + (x**2).sum(axis=1)
+    power = (freedom + x.shape[1]) / 2
+    return -power * np.log(total), -2 * power * x / total[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +260,7 @@ class Posterior:
         p, a, b = np.exp(log_p), relevance.a, relevance.b
         log_a = x[:, layout.concentrations]
         off = (log_a - CONCENTRATION[0]) / CONCENTRATION[1]
-        of_curve, by_knots = layout.curve_prior(x)
+        of_curve, by_parameter = layout.curve_prior(x)
         of_relevance, by_level, by_log_a = relevance.log_prior()
         value = of_curve + of_relevance - (off**2).sum(axis=1) / 2 + log_p @ self._clicks
         by_p = self._clicks / p
@@ -243,10 +273,10 @@ class Posterior:
             by_b[:, band.groups] += more[3]
         by_level = by_level + relevance.by_level(by_b)
         by_curve = by_p * p - by_level @ layout.shares
-        by_knots = by_knots + by_curve @ layout.basis - by_curve.sum(axis=1, keepdims=True) * top
+        by_parameter += by_curve @ layout.basis - by_curve.sum(axis=1, keepdims=True) * top
         by_log_a = (by_log_a + relevance.by_log_a(by_a, by_b)) @ layout.which
         by_log_a -= off / CONCENTRATION[1]
-        return value, np.concatenate([by_knots, by_level, by_log_a], axis=1)
+        return value, np.concatenate([by_parameter, by_level, by_log_a], axis=1)
 
 
 def _band(band: Band, p: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats, Floats]:
