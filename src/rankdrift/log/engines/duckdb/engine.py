@@ -291,29 +291,33 @@ class DuckdbEngine:
     def run(self, plan: Plan, progress: Progress | None = None) -> duckdb.DuckDBPyConnection:
         """See `Engine`."""
         self._forget()
-        return self._take(plan.steps, progress)
+        return self._take(plan, plan.steps, progress)
 
     def run_part(self, plan: Plan, first: bool, progress: Progress | None = None) -> None:
         """See `PartByPart`."""
         if first:
             self._forget()
-        self._take(plan.of_part, progress, added=() if first else plan.added)
+        self._take(plan, plan.of_part, progress, added=() if first else plan.added)
 
     def run_whole(self, plan: Plan, progress: Progress | None = None) -> duckdb.DuckDBPyConnection:
         """See `PartByPart`."""
-        return self._take(plan.of_whole, progress)
+        return self._take(plan, plan.of_whole, progress)
 
     def _forget(self) -> None:
         self._con.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE; CREATE SCHEMA {SCHEMA}")
 
     def _take(
-        self, steps: Sequence[Step], progress: Progress | None, added: Container[str] = ()
+        self,
+        plan: Plan,
+        steps: Sequence[Step],
+        progress: Progress | None,
+        added: Container[str] = (),
     ) -> duckdb.DuckDBPyConnection:
-        """Take the steps; those called `added` add to what they have found before."""
+        """Take these steps of a plan; those called `added` add to what they have found before."""
         with reading(self.input):
             self._stage(progress)
             self._con.execute(f"SET schema = {DUCKDB.literal(SCHEMA)}")
-            over = spent(steps)
+            over = spent(plan.steps)
             try:
                 for step in steps:
                     keep = step.keep or step.adds or step is steps[-1]
@@ -323,7 +327,7 @@ class DuckdbEngine:
                         do = f"INSERT INTO {step.name}"
                     self.execute(f"{do} {step.sql}", step.name, progress)
                     for name in over.get(step.name, ()):
-                        self._con.execute(f"DROP TABLE {name}")
+                        self._con.execute(f"DROP TABLE IF EXISTS {name}")
             finally:
                 self._con.execute("SET schema = 'main'")
         return self._con
