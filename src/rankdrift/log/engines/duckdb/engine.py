@@ -307,7 +307,7 @@ class DuckdbEngine:
     def run(self, plan: Plan, progress: Progress | None = None) -> duckdb.DuckDBPyConnection:
         """See `Engine`."""
         self._forget()
-        return self._take(plan.steps, progress)
+        return self._take(plan, plan.steps, progress)
 
     def fetch(self, plan: Plan, progress: Progress | None = None) -> dict[str, Any]:
         """See `Engine`."""
@@ -322,20 +322,24 @@ class DuckdbEngine:
         """See `PartByPart`."""
         if first:
             self._forget()
-        self._take(plan.of_part, progress, added=() if first else plan.added)
+        self._take(plan, plan.of_part, progress, added=() if first else plan.added)
 
     def run_whole(self, plan: Plan, progress: Progress | None = None) -> duckdb.DuckDBPyConnection:
         """See `PartByPart`."""
-        return self._take(plan.of_whole, progress)
+        return self._take(plan, plan.of_whole, progress)
 
     def _forget(self) -> None:
         self._con.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE; CREATE SCHEMA {SCHEMA}")
 
     def _take(
-        self, steps: Sequence[Step], progress: Progress | None, added: Container[str] = ()
+        self,
+        plan: Plan,
+        steps: Sequence[Step],
+        progress: Progress | None,
+        added: Container[str] = (),
     ) -> duckdb.DuckDBPyConnection:
-        """Take the steps; those called `added` add to what they have found before."""
-        over = spent(steps)
+        """Take these steps of a plan; those called `added` add to what they have found before."""
+        over = spent(plan.steps)
         with self._in_schema(progress):
             for step in steps:
                 if step.name in added:
@@ -344,7 +348,7 @@ class DuckdbEngine:
                     keep = step.keep or step.adds or step is steps[-1]
                     self._make(step, keep, progress)
                 for name in over.get(step.name, ()):
-                    self._con.execute(f"DROP TABLE {name}")
+                    self._con.execute(f"DROP TABLE IF EXISTS {name}")
         return self._con
 
     def _make(self, step: Step, keep: bool, progress: Progress | None) -> None:
