@@ -66,8 +66,13 @@ def _in_one_process(kind, names, end):
 
 def _line(file, seconds):
     """b"" at the end, None after so many seconds. A line is written at once, and is short."""
-    ready, _, _ = select.select([file], [], [], seconds)
+    ready, _, _ = select.select([file], [], [], patience(seconds))
     return file.readline() if ready else None
+
+
+def patience(seconds):
+    """So many seconds of an idle machine: others may use this one, and what waits is no hang."""
+    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def _work(kind, names, end, folder, writer):
@@ -136,7 +141,7 @@ def forked(function, *, out=None, err=None):
 
 def ended(child, seconds=30.0):
     """Its exit code, and the most memory it had, in bytes; after so many seconds it is killed."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + patience(seconds)
     while time.monotonic() < end:
         found, status, used = os.wait4(child, os.WNOHANG)
         if found:

@@ -53,7 +53,7 @@ VERBS = {
                          "--export", "trec=out/qrels.txt"],
     "report": ["report", "counts.parquet", "p.json", "-o", "out/page.html"],
     "export-training": ["export-training", *LOG, "-o", "out/t.tsv"],
-    "init": ["init", *LOG, "-o", "out/rankdrift.toml"],
+    "init": ["init", *LOG, "--force", "-o", "out/rankdrift.toml"],
     "experiment plan": ["experiment", "plan", "counts.parquet", "--ratio", "5,1", "-o",
                         "out/swap.json"],
     "sql for dbt": ["sql", LOG[0], "--day", "on", "--table", "shop", "--dialect", "duckdb", "--dbt",
