@@ -161,9 +161,7 @@ class Fields:
             for column, name in names.items()
         )
         shape = {**self.shape, **dict.fromkeys(names, entry.shape)}
-        return Fields(
-            shape, d, self.within
-        ), f"(SELECT *, {found} FROM {source}) AS rd_entries"
+        return Fields(shape, d, self.within), f"(SELECT *, {found} FROM {source}) AS rd_entries"
 
 
 def _spelt(shape: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
