@@ -36,7 +36,7 @@ from rankdrift.log.sources import find
 from tests.support.log_formats import RANKS, WRITERS, plain_log
 
 SLOWEST = 2.5  # times a bare scan, to have rows of the log
-ROUNDS = 2
+ROUNDS = 3
 _FIELDS = {
     "mind": "[string_split(v, ' ') for v in string_split(line, '\t')]",
     "tiangong-st": "string_split(line, '>')",

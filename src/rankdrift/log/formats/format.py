@@ -138,9 +138,7 @@ class Fields:
         shape = found[0] if isinstance(found, list) and isinstance(found[0], Mapping) else {}
         return Fields(shape, self.dialect, (alias,))
 
-    def with_entries(
-        self, source: str, path: str, key: str, where: str = "TRUE", **names: str
-    ) -> "tuple[Fields, str]":
+    def with_entries(self, source: str, path: str, key: str, **names: str) -> "tuple[Fields, str]":
         """The fields and the FROM item with some entries of a list of them, such as event_params,
         beside the others, each found once.
 
@@ -152,8 +150,6 @@ class Fields:
             The list.
         key
             The field of an entry that names it.
-        where
-            Of which rows: elsewhere there is none.
         names
             What the entry is to be called -> how its key names it.
         """
@@ -161,14 +157,11 @@ class Fields:
         if not listed or not entry.find(key):
             return self, source
         found = ", ".join(
-            f"{d.entry.format(d.quote('rd_listed'), d.quote(key), d.literal(name))} AS {column}"
+            f"{d.entry.format(listed, d.quote(key), d.literal(name))} AS {column}"
             for column, name in names.items()
         )
-        source = f"(SELECT *, CASE WHEN {where} THEN {listed} END AS rd_listed FROM {source})"
         shape = {**self.shape, **dict.fromkeys(names, entry.shape)}
-        return Fields(
-            shape, d, self.within
-        ), f"(SELECT *, {found} FROM {source} AS rd_lists) AS rd_entries"
+        return Fields(shape, d, self.within), f"(SELECT *, {found} FROM {source}) AS rd_entries"
 
 
 def _spelt(shape: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:

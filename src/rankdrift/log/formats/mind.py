@@ -50,7 +50,7 @@ MIND = _Mind(
     reads="lines",
     origins={
         "search": "Impression ID",
-        "doc": "Impressions, before the dash; the query, too, as there are none: errors go by docs",
+        "doc": "Impressions, before the dash",
         "rank": "the place in Impressions, which is not the rank: see the note",
         "click": "Impressions, after the dash",
         "day": "the date of Time",

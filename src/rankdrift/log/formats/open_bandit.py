@@ -33,7 +33,7 @@ OPEN_BANDIT = _OpenBandit(
     marks=(("item_id", "position", "click", "propensity_score"),),
     reads="table",
     origins={
-        "doc": "item_id; the query, too, as there are none: errors go by docs",
+        "doc": "item_id",
         "rank": "position",
         "click": "click",
         "timestamp": "timestamp",
