@@ -24,6 +24,7 @@ from benchmarks import (
     rankers,
     rivals,
     spark,
+    steps,
     year,
 )
 from rankdrift.core.files import write_text
@@ -39,6 +40,7 @@ BENCHMARKS = {
     "estimate": estimate.run,
     "evaluate": evaluate.run,
     "judging": judging.run,
+    "steps": steps.run,
     "year": year.run,
     "clickmodels": clickmodels.run,
     "coverage": coverage.run,

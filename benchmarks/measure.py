@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,12 +67,22 @@ def fastest(
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
     """The least seconds each task took; tasks take turns, so that a busy spell hits all alike."""
-    best = dict.fromkeys(tasks, float("inf"))
+    return {name: least for name, (least,) in fastest_by(tasks, (clock,), rounds).items()}
+
+
+def fastest_by(
+    tasks: Mapping[str, Callable[[], object]],
+    clocks: Sequence[Callable[[], float]],
+    rounds: int = 3,
+) -> dict[str, tuple[float, ...]]:
+    """As `fastest`, by several clocks at once."""
+    best = {name: (float("inf"),) * len(clocks) for name in tasks}
     for _ in range(rounds):
         for name, task in tasks.items():
-            start = clock()
+            start = [clock() for clock in clocks]
             task()
-            best[name] = min(best[name], clock() - start)
+            took = (clock() - began for clock, began in zip(clocks, start, strict=True))
+            best[name] = tuple(map(min, best[name], took))
     return best
 
 

@@ -6,6 +6,7 @@ takes seconds. Settings and seeds are fixed here, and were before anything was l
 
 python -m benchmarks.accuracy.drift years --years 100   false alarms in years without a change
 python -m benchmarks.accuracy.drift changes             days until changes are seen
+python -m benchmarks.accuracy.drift best --seeds 100    what a test sees that knows the change
 python -m benchmarks.accuracy.drift market --seeds 3    the same in the market itself
 """
 
@@ -20,6 +21,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
+from scipy.special import ndtri
 
 from rankdrift import drift, harvest_by_day, read_log
 from rankdrift.core.database import connect
@@ -241,7 +243,6 @@ def years(many: int, first: int) -> None:
     platforms = pools()
     limit, alarms, most, began = LOOKS_A_YEAR / FALSE_ALARMS, 0, [], time.process_time()
     truths = {name: curve(RANKS.astype(float)) for name, curve in TRUTH.items()}
-    app = truths["mobile"] ** 1.2
     app = [truths["mobile"] ** 1.2] * 365
     for seed in range(first, first + many):
         random = np.random.default_rng([23, seed])
@@ -295,6 +296,51 @@ def changes(many: int, first: int) -> None:
         )
 
 
+def best(many: int, first: int) -> None:
+    """What is seen by a test that knows both curves: with the day of the change, by the ratio of
+    likelihoods on one look, as rarely wrong as one in LOOKS_A_YEAR / FALSE_ALARMS; without it, by
+    the sum of these ratios over the days since when, the rule of `drift` itself."""
+    platforms, limit = pools(), LOOKS_A_YEAR / FALSE_ALARMS
+    alone = {words: changed for words, changed in CHANGES.items() if len(changed) == 1}
+    for words, changed in alone.items():
+        [(name, curve)] = changed.items()
+        before, after = TRUTH[name](RANKS.astype(float)), curve(RANKS.astype(float))
+        off, summed = np.zeros((many, AFTER)), np.zeros((many, AFTER))
+        for place, seed in enumerate(range(first, first + many)):
+            random = np.random.default_rng([25, seed])
+            days = [platforms[name][random.integers(DAYS)] for _ in range(AFTER)]
+            found = np.array([ratio(*clicked(random, day, after), before, after) for day in days])
+            log, mean, variance = np.cumsum(found, axis=0).T
+            off[place] = (log - mean) / np.sqrt(variance)
+            total = -np.inf
+            for day, each in enumerate(found[:, 0]):
+                summed[place, day] = total = np.logaddexp(0.0, total) + each
+        sure = -ndtri(1 / limit)
+        passed = summed >= np.log(len(TRUTH) * limit)
+        delay = np.where(passed.any(axis=1), passed.argmax(axis=1) + 1, AFTER + 1)
+        print(
+            f"{words}: {off[:, 2].mean():.1f} standard errors off by day 3; knowing the day"
+            f", seen in {(off[:, 2] >= sure).mean():.0%}; not knowing it, day {np.median(delay):g}"
+            f" in the middle, {(delay <= 3).mean():.0%} by day 3, {(delay <= 7).mean():.0%} by day"
+            f" 7, {(delay <= AFTER).mean():.0%} by day {AFTER}; {many} seeds",
+            flush=True,
+        )
+
+
+def ratio(pool: Pool, click: Ints, before: Floats, after: Floats) -> tuple[float, float, float]:
+    """How much likelier clicks are by the curve after a change than by the one before, in
+    logarithms; and the mean and the variance of that while nothing changes."""
+    shares = [
+        p[pool.rank - 1] / np.bincount(pool.pair, p[pool.rank - 1])[pool.pair]
+        for p in (before, after)
+    ]
+    each = np.log(shares[1] / shares[0])
+    times = np.bincount(pool.pair[click], minlength=len(pool.relevance))
+    mean = np.bincount(pool.pair, shares[0] * each)
+    variance = np.bincount(pool.pair, shares[0] * each**2) - mean**2
+    return float(each[click].sum()), float(times @ mean), float(times @ variance)
+
+
 def markets(many: int, first: int) -> None:
     """The market itself, from log to alarm: 14 days, then a week of each change."""
     before, after = 14, 5
@@ -345,7 +391,7 @@ def _days(
 def main() -> None:
     """Run one of the studies."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("study", choices=["years", "changes", "market"])
+    parser.add_argument("study", choices=["years", "changes", "best", "market"])
     parser.add_argument("--years", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=1, help="the first seed")
@@ -353,7 +399,8 @@ def main() -> None:
     if given.study == "years":
         years(given.years, given.first)
     else:
-        (changes if given.study == "changes" else markets)(given.seeds, given.first)
+        studies = {"changes": changes, "best": best, "market": markets}
+        studies[given.study](given.seeds, given.first)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import duckdb
@@ -14,7 +15,11 @@ from rankdrift.cli import VERBS, run
 from rankdrift.cli import rankdrift as group
 from rankdrift.simulate import searches
 
-for verb in VERBS:  # loaded now, so that no test's stand-in for read_log shapes their options
+# Loaded now: a module that is first imported while a test has put a stand-in in the place of
+# `diagnose` or `read_log` would keep the stand-in for good.
+for module in ("rankdrift.pipeline", "rankdrift.monitoring.running"):
+    import_module(module)
+for verb in VERBS:
     group.get_command(None, verb)
 
 COMMAND = (sys.executable, "-m", "rankdrift.cli")

@@ -69,6 +69,8 @@ def test_what_people_see_and_what_is_private(rankdrift, folder):
         (["--thresholds", "1,x"], "four numbers"),
         (["--same", "price"], "No such option"),
         (["--export", "trec=LOG"], "is also an input"),
+        (["--export", "trec=x.txt", "--export", "quepid=./x.txt"], "is named twice"),
+        (["-o", "x.parquet", "--export", "trec=x.parquet"], "is named twice"),
     ],
 )
 def test_requests_that_would_not_do(rankdrift, folder, more, told, tmp_path, monkeypatch):
@@ -79,6 +81,16 @@ def test_requests_that_would_not_do(rankdrift, folder, more, told, tmp_path, mon
     done = rankdrift("judge", log, "--propensities", folder / "p.json", *more)
     assert done.code == 2 and told in done.err
     assert log.read_bytes() == before
+
+
+def test_if_one_file_cannot_be_written_none_is(rankdrift, folder, tmp_path, monkeypatch):
+    kept = tmp_path / "j.parquet"
+    kept.write_text("as it was")
+    more = ["-o", kept, "--export", "svmlight=x.txt"]  # there are no features to write
+    monkeypatch.chdir(tmp_path)
+    done = rankdrift("judge", folder / "log.parquet", "--propensities", folder / "p.json", *more)
+    assert done.code == 2 and kept.read_text() == "as it was"
+    assert not (tmp_path / "x.txt").exists()
 
 
 def test_days_are_counted_once_and_judged_as_the_log_is(rankdrift, folder, tmp_path):

@@ -7,7 +7,10 @@ import duckdb
 import pytest
 from support.results_example import EVIL, made
 
-from rankdrift import Counts, make_report
+from rankdrift import Counts
+from rankdrift.cli.report import _by_kind, _lines, _next
+from rankdrift.core.artefacts import ResultKind
+from rankdrift.diagnosis.diagnosing import diagnose
 
 
 @pytest.fixture
@@ -30,9 +33,20 @@ def test_report_writes_one_page(rankdrift, files, tmp_path):
     folder = rankdrift("report", tmp_path, "-o", page)  # that they are in
     assert folder.err.splitlines()[-1] == used
     told = rankdrift("report", *files, "-o", page, "--json").json
-    assert told["file"] == str(page)
-    assert told["verdict"] == make_report([str(file) for file in files]).verdict
+    assert told["file"] == str(page) and told["verdict"] == diagnose(made().counts).verdict
     assert told["results"][0] == {"file": "counts.parquet", "kind": "counts"}
+
+
+def test_a_year_of_files_is_told_in_a_line():
+    days = [(f"{i:03}.parquet", ResultKind.COUNTS) for i in range(365)]
+    assert _lines([*days, ("p.json", ResultKind.PROPENSITIES)]) == [
+        "counts        000.parquet to 364.parquet, 365 files",
+        "propensities  p.json",
+    ]
+    assert (
+        _next(("year",), _by_kind(days)) == "rankdrift estimate year -o propensities.json".split()
+    )
+    assert "COUNTS" in _next(("a", "b"), _by_kind(days))
 
 
 def test_queries_can_be_left_out(rankdrift, tmp_path, monkeypatch):

@@ -124,6 +124,8 @@ def test_values_become_what_is_typed(settings, read, log):
         ("outcome_at_least = 'much'", "outcome_at_least takes a number, not 'much'."),
         ("query = [1]", "query takes text, not [1]."),
         ("rank = = 5", "is not TOML"),
+        ("rank = " + "9" * 5_000, "is not TOML: Exceeds the limit"),
+        ("rank = " + "[" * 5_000, "is not TOML: maximum recursion depth"),
     ],
 )
 def test_what_is_wrong_in_the_file_is_said(settings, rankdrift, log, text, told):

@@ -12,7 +12,7 @@ from support.curve_example import small_counts
 from rankdrift.core.database import connect
 from rankdrift.core.errors import BadCounts
 from rankdrift.counts.counts import Counts, Splits, merge
-from rankdrift.counts.file import _add_up, load_added_up, load_all
+from rankdrift.counts.file import _add_up, load_added_up, load_all, load_both
 from rankdrift.counts.funnel import Funnel
 
 # Times the work of the processor that pyarrow takes to read the same files, which checks nothing
@@ -93,8 +93,12 @@ def test_files_that_are_alike_are_added_up_as_they_are_read(tmp_path):
     (tmp_path / "large").mkdir()
     [found] = _add_up(saved(tmp_path / "large", large), connect(threads=1))
     assert found.equals(merge(large))
-    one = list(load_added_up(saved(tmp_path, days)))
+    paths = saved(tmp_path, days)
+    one = list(load_added_up(paths))
     assert len(one) == 1 and one[0].equals(merge(days))
+    apart, summed = load_both(paths)
+    assert len(summed) == 1 and summed[0].equals(one[0])
+    assert all(found.equals(day) for found, day in zip(apart, days, strict=True))
 
 
 @pytest.mark.parametrize("odd", ["options", "twice", "no digest"])
@@ -110,7 +114,8 @@ def test_files_that_are_not_alike_are_read_one_by_one(odd, tmp_path):
         paths[1].write_bytes(whole.replace(b'"digest": "', b'"digesd": "'))
     with pytest.raises(BadCounts):
         _add_up(paths, connect(threads=1))
-    assert [found.days for found in load_added_up(paths)] == [day.days for day in days]
+    for found in (load_added_up(paths), *load_both(paths)):
+        assert [one.days for one in found] == [day.days for day in days]
 
 
 @pytest.mark.parametrize("damage", ["changed", "cut short", "gone", "of another kind", "a number"])

@@ -39,7 +39,8 @@ def by_day(engine, source, folder, **options):
     log = engine.read(source, **options)
     files, counted = days_counted(log, folder)
     merged = merge(map(Counts.load, files))
-    assert merged.equals(within_days(harvest(log)))
+    if engine.name != "spark":  # that days add up is the same there, and each harvest takes seconds
+        assert merged.equals(within_days(harvest(log)))
     return files, counted, merged
 
 

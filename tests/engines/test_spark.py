@@ -13,7 +13,7 @@ pytest.importorskip("pyspark", reason="needs the extra `spark`")
 
 import duckdb
 from pyspark.errors import PySparkException
-from support.spark_session import session
+from support.spark_session import session, small
 
 import rankdrift
 from rankdrift.core.errors import BadLog, BadOption
@@ -194,22 +194,17 @@ def test_a_harvest_can_be_submitted_as_a_job(log, tmp_path):
 
     where = [sys.executable, "-m", "rankdrift.cli.spark_job"]
     job = subprocess.run(where, check=True, capture_output=True, text=True).stdout.strip()
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-    }
-    given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    settings = small(tmp_path / "conf")
     with java():
         done = subprocess.run(
             [
                 Path(pyspark.__file__).parent / "bin" / "spark-submit",
-                *("--master", "local[1]", *given, job),
+                *("--master", "local[1]", job),
                 *(f"{log}/*.parquet", "--segment", "web", "-o", tmp_path / "made" / "counts"),
             ],
             capture_output=True,
             text=True,
-            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+            env={**os.environ, **settings, "PYSPARK_PYTHON": sys.executable},
         )
     assert done.returncode == 0, done.stdout + done.stderr
     here = rankdrift.harvest(rankdrift.read_log(f"{log}/*.parquet", segment="web"))

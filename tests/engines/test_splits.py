@@ -12,6 +12,7 @@ from oracle.harvest_oracle import came, from_events, from_lists, tally
 from oracle.splits_oracle import split_tally
 from support.harness import (
     SPLIT_BY,
+    Harness,
     check,
     check_source,
     random_log,
@@ -22,6 +23,7 @@ from support.harness import (
 
 from rankdrift.counts.counts import SPLITS, Counts, merge
 from rankdrift.harvesting.by_day import harvest_by_day
+from rankdrift.harvesting.counting import harvest
 from rankdrift.harvesting.warehouse import import_counts, warehouse_sql
 
 TYPES = {
@@ -62,6 +64,26 @@ def made(counts):
 def test_all_columns(engine, tmp_path, seed):
     counts = check(engine, tmp_path, rich_log(seed), types=TYPES, **ALL)
     assert made(counts) == ASKED_FOR
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_spark_counts_all_that_can_be_asked_for_as_duckdb_does(tmp_path):
+    """In one go: all columns, pairs shown so often that scores are thinned, trust, and pairs at one
+    rank by a column. That DuckDB is right is what the tests with oracles say."""
+    often = rich_log(31, searches=150, queries=("often",), docs=DOCS[:4])
+    rows = with_holes(rich_log(0), 0) + [{**row, "sid": f"o{row['sid']}"} for row in often]
+    path = write_parquet(tmp_path / "log.parquet", rows, **TYPES)
+    session = pytest.importorskip("support.spark_session", reason="needs Spark").session()
+    found, wanted = (
+        harvest(
+            engine.read(path, **ALL, same="price"),
+            trust=True, prior="points", prior_cuts=(0.3, 1.0),
+        )
+        for engine in (Harness("spark", session), Harness("duckdb"))
+    )  # fmt: skip
+    assert made(wanted) == set(SPLITS) and len(wanted.singles) and len(wanted.rank_pairs)
+    assert found.equals(wanted)
 
 
 SOME = {

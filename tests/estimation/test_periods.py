@@ -36,14 +36,14 @@ def test_days_weeks_and_months(monkeypatch):
     assert [p.first for p in two] == ["2024-01-01", "2024-02-10"]
 
 
-def test_a_year_has_no_more_than_53_periods():
+def test_a_year_is_told_by_month():
     found = periods.by_period(
         [
             replace(day(0, 40), days=(str(START + timedelta(i)),), sources=(str(i),))
             for i in range(365)
         ]
     )
-    assert len(found) == 53 and sum(len(part.days) for part in found) == 365
+    assert len(found) == 12 and sum(len(part.days) for part in found) == 365
 
 
 def test_a_period_that_bears_no_curve_says_why():

@@ -144,6 +144,7 @@ def test_searches_and_salts_are_drawn_by_themselves():
         ({"design": swap(1, 5), "share": 0}, "above 0"),
         ({"design": swap(1, 5), "unit": "page"}, "use search or user"),
         ({"design": swap(1, 5), "never": [1, 2]}, "rank 1, which must never be touched"),
+        ({"design": swap(1, 5), "never": [0]}, "ranks from 1 to 500, not 0"),
         ({"design": swap(1, 5), "name": " "}, "needs a name"),
     ],
 )
@@ -162,7 +163,13 @@ def test_a_file_is_read_as_written_and_its_switch_can_be_turned(tmp_path):
     path.write_text(path.read_text().replace('"share": 1.0', '"share": 0.5'))
     with pytest.raises(BadOption, match="changed since it was written"):
         Experiment.load(path)
-    for text, told in [("{", "no JSON"), ("{}", "no experiment"), ("[]", "no experiment")]:
+    deep = "[" * 100_000
+    for text, told in [
+        ("{", "no JSON"),
+        (deep, "no JSON"),
+        ("{}", "no experiment"),
+        ("[]", "no experiment"),
+    ]:
         path.write_text(text)
         with pytest.raises(BadOption, match=told):
             Experiment.load(path)

@@ -145,6 +145,9 @@ def test_ranks_that_the_log_leaves_apart_are_joined_by_the_cheapest_swaps():
         (RATES, {"ratio": (5, 1), "within": 0}, "within is 0"),
         (RATES, {"ratio": (5, 1), "share": 2}, "share is 2"),
         ([0.1, 0.0, 0.1], {"ratio": (3, 1)}, "above 0 and below 1"),
+        ([1e-300, 1e-300], {"ratio": (2, 1)}, "more searches than anybody has"),
+        (RATES, {"ratio": (5, 1), "searches_a_day": float("nan")}, "searches_a_day is nan"),
+        (RATES, {"ratio": (5, 1), "searches_a_day": -4}, "searches_a_day is -4"),
         ({1: 0.2, 3: 0.1}, {"ratio": (3, 1)}, "rank 2"),
     ],
 )

@@ -60,6 +60,17 @@ def test_labels_are_read_by_the_names_they_usually_have(tmp_path):
     assert check_judgments(judgments, path).matched == 9
 
 
+@pytest.mark.parametrize("missing", ["nan", "inf", "-inf", "", None])
+def test_what_is_no_number_is_no_label(tmp_path, missing):
+    given = some_labels()
+    holes = [(*row[:2], missing) if i % 4 == 1 else row for i, row in enumerate(given)]
+    less = [row for i, row in enumerate(given) if i % 4 != 1]
+    found, expected = (
+        check_judgments(by_hand(), labels(tmp_path / "l.json", rows)) for rows in (holes, less)
+    )
+    assert found.table() == expected.table() and found.matched == expected.matched
+
+
 def test_labels_that_will_not_do(tmp_path):
     with pytest.raises(BadOption, match="no file of labels"):
         check_judgments(by_hand(), tmp_path / "no.csv")

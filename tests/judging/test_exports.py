@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import subprocess
+from dataclasses import replace
 from urllib.parse import unquote
 
 import numpy as np
@@ -177,6 +178,15 @@ def test_preferences(tmp_path):
     assert 1 < len(fewer.read_text().splitlines()) < len(rows) + 1
     with pytest.raises(BadOption, match="sure is a probability"):
         write(tmp_path, "preferences", sure=0.2)
+
+
+def test_no_cell_of_preferences_is_a_formula(tmp_path):
+    plain = by_hand()
+    evil = replace(plain, docs=np.array([f"={doc}" for doc in plain.docs], dtype=object))
+    [path] = write(tmp_path, "preferences", lambda: evil)
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row[name][:2] for row in rows for name in ("better", "worse")} == {"\\="}
 
 
 def test_what_it_will_not_do(tmp_path):

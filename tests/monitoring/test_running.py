@@ -77,6 +77,46 @@ def test_results_that_were_damaged_are_made_anew(night, one_day):
     assert mended.latest == mended.record["id"] != first and not mended.record["unchanged"]
 
 
+def _without_digest(text):
+    return json.dumps({k: v for k, v in json.loads(text).items() if k != "digest"})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace('"outcome": "good"', '"outcome": "gone"', 1),
+        lambda text: re.sub(r'"bytes": \d+', '"bytes": 7', text),
+        lambda text: "[" * 5_000,
+        lambda text: _without_digest(text),
+    ],
+)
+def test_a_record_that_was_changed_is_none(night, one_day, change):
+    ran = night()
+    record = ran.root / ran.latest / "run.json"
+    record.write_text(change(record.read_text()))
+    again = night()
+    assert again.code == 0 and not again.record["unchanged"] and len(again.results) == 2
+    # It counts as old results all the same.
+    (broken,) = {*again.results} - {again.latest}
+    assert night("--keep", 1).record["pruned"] == [broken]
+
+
+@pytest.mark.parametrize("name", [7, "2024-01-01T000000Z-../../elsewhere", None])
+def test_what_is_left_of_a_stopped_run_is_looked_at(night, one_day, name, monkeypatch, tmp_path):
+    """By nothing but its digest: it may lead anywhere."""
+
+    def stopped(night):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rankdrift.monitoring.running.STEPS", {"counts": stopped})
+    ran = night()
+    progress = ran.root / ".unfinished" / ".progress.json"
+    progress.write_text(json.dumps({**json.loads(progress.read_text()), "run": name}))
+    monkeypatch.setattr("rankdrift.monitoring.running.STEPS", one_day)
+    again = night()
+    assert again.code == 0 and again.record["attempts"] == 1 and again.latest == again.record["id"]
+
+
 def test_only_new_and_changed_days_are_counted(night, log, only_harvest):
     third = log / "world-2024-01-03.parquet"
     shutil.move(third, log.parent)
@@ -106,6 +146,16 @@ def test_only_new_and_changed_days_are_counted(night, log, only_harvest):
         "counted": 2, "unchanged": 0, "kept": 0, "left_out": 1,
     }  # fmt: skip
     assert "1 left out" in other.err
+
+
+@pytest.mark.parametrize("last", [(), ("--last", 1)])
+def test_a_file_among_the_days_that_is_named_after_none_is_left_alone(night, one_day, last):
+    ran = night()
+    (day,) = (ran.root / "days").glob("*.parquet")
+    shutil.copy(day, day.with_stem(f"{day.stem} (copy)"))
+    again = night(*last)
+    assert again.code == 0 and again.record["rows"] == ran.record["rows"]
+    assert "named after no day" in again.record["remarks"][0]
 
 
 def test_old_results_go_and_latest_never_does(night, one_day):
@@ -253,6 +303,13 @@ def test_settings_of_a_run(night, log, tmp_path, one_day):
     file.unlink()
     nowhere = night(log=None)
     assert nowhere.code == 2 and "under [run] in rankdrift.toml" in nowhere.err
+
+
+def test_a_file_where_the_folder_for_unfinished_results_should_be(night, one_day, tmp_path):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / ".unfinished").touch()
+    ran = night()
+    assert ran.code == 2 and "Cannot write" in ran.err and "choose another path" in ran.err
 
 
 def test_latest_that_is_no_link_is_left_alone(night, one_day, tmp_path):

@@ -29,9 +29,9 @@ pair = st.tuples(
 )
 logs = st.lists(pair, max_size=25)
 fineness = st.tuples(st.sampled_from([2, 3, 5, 100]), st.sampled_from([1, 4, 8, 32]))
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=30, deadline=None)
 writes_files = settings(
-    quick, max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    quick, max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -66,7 +66,7 @@ sizes = st.fixed_dictionaries(
     {"max_shown": st.sampled_from((2, 3, 8)), "buckets": st.sampled_from((1, 16, 64))}
 )
 # A harvest takes a fifth of a second, so few examples of it are many.
-few = settings(max_examples=6, deadline=None)
+few = settings(max_examples=4, deadline=None)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -101,7 +101,7 @@ def shapes(counts):
     return listed, compared, held, impressions, clicks, counts.funnel
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(logs, choices, sizes, st.booleans())
 def test_any_log_is_counted_as_by_hand_and_its_funnel_adds_up(rows, options, size, dedupe):
     options = {**options, "dedupe": dedupe and "search" in options}
@@ -140,7 +140,7 @@ def test_new_names_for_queries_and_docs_change_no_shape(rows, options, size):
     assert shapes(count(rows, options, size)) == shapes(count(renamed, options, size))
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(logs, choices, sizes, st.sampled_from(["memory", "one file", "three files", "day files"]))
 def test_files_a_day_merged_are_the_harvest(rows, options, size, where):
     options = {**options, "day": "day"}

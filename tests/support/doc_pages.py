@@ -1,7 +1,7 @@
 """The blocks of a page, and how they are run: `python doc_pages.py PAGE`, in an empty folder.
 
 All blocks run in the order of the page, Python in one process, so that names stay known from block
-to block; commands too, but those of the first pages, which are run as typed. A block of `output` is
+to block; commands too, but those of README, which are run as typed. A block of `output` is
 what the block before it prints, and must be that; one line of … stands for any number of lines.
 `python doc_pages.py PAGE --write` puts what is printed now into these blocks, as many lines as they
 had around the ….
@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
+from glob import glob
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
@@ -21,10 +22,11 @@ from typing import Any
 from rankdrift import cli
 
 RUNNER = Path(__file__)
-AS_TYPED = ("README.md", "tutorial.md")
-# What only a shell understands, outside of quotes.
+AS_TYPED = ("README.md",)
+# What only a shell understands, outside of quotes; a star in a word of its own we know as well.
 QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
 SHELL = re.compile(r"""[|<>$;&*?\[~{`"]""")
+STARRED = re.compile(r"(?<= )[\w/.*-]*\*[\w/.*-]*(?= |$)")
 ELISION = "…"
 # Of a number that a page shows: other versions of LightGBM and NumPy make slightly other numbers.
 SAME = 0.15
@@ -96,10 +98,13 @@ def run(page: Path, write: bool = False) -> None:
 
 
 def _told(page: Path, line: str, words: list[str]) -> str:
-    """What a command prints. Only the first pages and what needs a shell start the command itself:
+    """What a command prints. Only README and what needs a shell start the command itself:
     to start Python, or Spark, and load everything anew takes longer than most."""
-    if page.name in AS_TYPED or SHELL.search(QUOTED.sub("", line)):
+    bare = QUOTED.sub("", line)
+    if page.name in AS_TYPED or SHELL.search(STARRED.sub("", bare)):
         return subprocess.run(["bash", "-c", line], check=True, stdout=PIPE, text=True).stdout
+    starred = STARRED.findall(bare)
+    words = [each for word in words for each in (sorted(glob(word)) if word in starred else [word])]
     out = io.StringIO()
     with redirect_stdout(out):
         code = cli.run(words[1:])

@@ -11,18 +11,21 @@ import duckdb
 RANKS = 12
 
 
-def plain_log(searches=600, queries=15, days=3, seed=7):
-    """A connection with the table `plain`: a row per result shown. `clicks` of them may be 2."""
+def plain_log(searches=600, queries=15, days=3, seed=7, docs="r"):
+    """A connection with the table `plain`: a row per result shown. `clicks` of them may be 2.
+    `docs` is SQL of a doc's number: the same few for all queries (`r`), or also by the query (`q`).
+    """
     con = duckdb.connect()
     con.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
     con.execute(
         f"""
         CREATE TABLE shown AS
-        SELECT s, 'words ' || (hash(s, {seed}) % {queries}) AS query, r AS item,
+        SELECT s, 'words ' || q AS query, r AS item, {docs} AS number,
             TIMESTAMP '2024-05-01 06:00:00' + INTERVAL (s % {days}) DAY
                 + INTERVAL (1 + s // {days} * 40 % 50000) SECOND AS seen,
             's' || s AS search, 'u' || (s % 97) AS person
-        FROM range({searches}) AS a(s), range({RANKS} + 4) AS b(r)
+        FROM (SELECT range AS s, hash(range, {seed}) % {queries} AS q FROM range({searches})),
+            range({RANKS} + 4) AS b(r)
         """
     )
     con.execute(
@@ -32,7 +35,7 @@ def plain_log(searches=600, queries=15, days=3, seed=7):
             CASE WHEN luck < 0.6 / rank THEN CASE WHEN luck < 0.05 THEN 2 ELSE 1 END ELSE 0 END
                 AS clicks
         FROM (
-            SELECT s, search, query, seen, person, 'd' || item AS doc, 1.5 + item % 3 AS price,
+            SELECT s, search, query, seen, person, 'd' || number AS doc, 1.5 + item % 3 AS price,
                 row_number() OVER (PARTITION BY s ORDER BY
                     item + 6 * (hash(s, item, {seed}) % 1000) / 1000, item) AS rank,
                 (hash(item, s, {seed + 1}) % 10000) / 10000 AS luck
@@ -295,6 +298,30 @@ def baidu(con, folder):
     return [write(con, ordered, folder / "part-00000.gz", compressed=True)]
 
 
+def tiangong(con, folder):
+    """An element a line, as in the readers of its authors; a session has one interaction."""
+    tag, words = "'<{0}>' || {1} || '</{0}>'", "replace(query, 'words ', 'q')"
+    result = (
+        "['<result rank=\"' || i || '\">', '<docid>' || docs[i] || '</docid>',"
+        " '<url>http://' || docs[i] || '</url>', '<vtype>22</vtype>', '<relevance>',"
+        " '<PSCM>0.25</PSCM>', '</relevance>', '</result>']"
+    )
+    click = "['<click>', '<rank>' || i || '</rank>', '</click>']"
+    places = "range(1, len(docs) + 1)"
+    found = f"flatten(list_transform({places}, lambda i: {result}))"
+    times = f"flatten(list_transform(range(clicks[i]), lambda n: {click}))"
+    clicks = f"flatten(list_transform({places}, lambda i: {times}))"
+    lines = (
+        "flatten([['<session num=\"' || substr(search, 2) || '\">', '<interaction num=\"1\">',"
+        f" {tag.format('query', 'query')},"
+        f" {tag.format('query_id', words)}, '<results>'], {found},"
+        " ['</results>'], CASE WHEN list_sum(clicks) > 0 THEN"
+        f" flatten([['<clicked>'], {clicks}, ['</clicked>']]) ELSE [] END,"
+        " ['</interaction>', '</session>']])"
+    )
+    return [write(con, f"SELECT unnest({lines}) FROM lists", folder / "session.xml")]
+
+
 def mind(con, folder):
     shown = (
         "list_transform(range(1, len(docs) + 1), lambda i: docs[i] || '-' || least(clicks[i], 1))"
@@ -328,6 +355,7 @@ WRITERS = {
     "yandex": (yandex,),
     "clax": (clax,),
     "baidu-ultr": (baidu,),
+    "tiangong-st": (tiangong,),
     "mind": (mind,),
     "open-bandit": (open_bandit,),
 }

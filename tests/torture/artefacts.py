@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,12 @@ from torture.damage import damaged, edited
 from torture.kinds import RIGHT, kind
 
 from rankdrift import Counts, Propensities, make_report
+from rankdrift.core.errors import RankdriftError
+from rankdrift.experiments.experiment import Experiment
+from rankdrift.judging.judgments import Judgments
+from rankdrift.monitoring.metrics import metrics_text
+from rankdrift.monitoring.record import Record
+from rankdrift.monitoring.results import Finished, read_finished
 from rankdrift.ranking import trying
 from rankdrift.ranking.ranker import Ranker
 
@@ -23,8 +30,25 @@ def _page(path):
     return make_report([path]).html.replace("\r", "").split("This page")[0]
 
 
+def _record(path):
+    """Of a run, as the next one reads it."""
+    found = read_finished(path.parent)
+    if not found:
+        raise RankdriftError("no record")
+    return found
+
+
+def _same_record(a, b):
+    return a.record == b.record
+
+
 def _same_ranker(a, b):
     return {**vars(a), "booster": None} == {**vars(b), "booster": None}
+
+
+def _plain(judgments):
+    arrays = {name: value for name, value in vars(judgments).items() if hasattr(value, "tolist")}
+    return {name: value.tolist() for name, value in arrays.items()}
 
 
 def _use(loaded):
@@ -38,6 +62,11 @@ def _use(loaded):
     elif isinstance(loaded, Ranker):
         scores = loaded.predict(np.zeros((3, len(loaded.features))))
         assert np.isfinite(scores).all(), "a score is not a number"
+    elif isinstance(loaded, Experiment):
+        assert loaded.assign("search 1", 20) is None or loaded.share > 0
+        loaded.sql()
+    elif isinstance(loaded, Finished):
+        metrics_text(Record("a", loaded.outcome, ""), loaded)
 
 
 # How each is loaded, and whether two of them are the same.
@@ -54,6 +83,11 @@ ARTEFACTS = {
     "comparison.json": ("comparison of rankers", _page, str.__eq__),
     "methods.json": ("comparison of methods", _page, str.__eq__),
     "diagnosis.json": ("diagnosis", _page, str.__eq__),
+    "models.json": ("comparison of click models", _page, str.__eq__),
+    "truth.json": ("truth", _page, str.__eq__),
+    "judgments.parquet": ("judgments", Judgments.load, lambda a, b: _plain(a) == _plain(b)),
+    "experiment.json": ("experiment", Experiment.load, lambda a, b: a.to_dict() == b.to_dict()),
+    "run.json": ("record of a run", _record, _same_record),
     "lightgbm.txt": ("LightGBM model with its record", Ranker.load, _same_ranker),
     "xgboost.json": ("XGBoost model with its record", Ranker.load, _same_ranker),
     "lightgbm.txt.meta.json": ("record of a LightGBM model", None, _same_ranker),
@@ -64,22 +98,26 @@ ARTEFACTS = {
 def _attempt(name, load, same):
     model = name.removesuffix(".meta.json")
 
-    def loaded():
-        return (load or Ranker.load)(Path(model))
+    def loaded(folder):
+        return (load or Ranker.load)(folder / model)
+
+    @cache
+    def whole():
+        return loaded(originals.PLACE)
 
     def function(rng, folder):
         originals.into(folder, name)
         if model.startswith(("lightgbm", "xgboost")):
             originals.into(folder, model if name != model else f"{model}.meta.json")
         path = folder / name
-        whole, content = loaded(), path.read_bytes()
+        content = path.read_bytes()
         edit = path.suffix == ".json" and name != "xgboost.json" and rng.random() < 0.4
         path.write_bytes(edited(rng, content) if edit else damaged(rng, content))
-        found = loaded()
+        found = loaded(folder)
         if edit or same is None:
             _use(found)
         else:
-            assert same(found, whole), f"{name} loads as something else"
+            assert same(found, whole()), f"{name} loads as something else"
         return RIGHT
 
     return function
@@ -128,8 +166,6 @@ def _without_record(name):
 
 
 def _load_and_use(path):
-    from rankdrift.core.errors import RankdriftError
-
     try:
         _use(Ranker.load(path))
     except RankdriftError as error:

@@ -2,10 +2,12 @@
 
 import json
 import math
+import shutil
 
 from oracle.harvest_oracle import from_events, from_lists, tally
 from support.harness import Harness, assert_same, random_log, with_holes
-from torture.damage import STRANGE, damaged
+from torture import originals
+from torture.damage import STRANGE, damaged, edited
 from torture.files_of_any_form import ENDINGS, typed, write
 from torture.kinds import RIGHT, kind
 
@@ -163,6 +165,42 @@ def a_damaged_log(rng, folder):
     else:
         json.dumps(inspect(log).to_dict(), allow_nan=False)
     return RIGHT
+
+
+@kind("a log of User Behavior Insights, GA4, Metarank … with values of any type in its fields, "
+      "lines left out, or damaged: counts whose funnel adds up, or an error", times=1_000,
+      together=40)  # fmt: skip
+def a_damaged_log_of_another_tool(rng, folder):
+    from_tool = rng.choice(sorted((originals.PLACE / originals.FORMATS).iterdir()))
+    shutil.copytree(from_tool, folder / "log")
+    files = sorted((folder / "log").iterdir())
+    path = rng.choice(files)
+    content = path.read_bytes()
+    text = path.suffix not in (".gz", ".parquet") and rng.random() < 0.8
+    path.write_bytes(_odd_lines(rng, content) if text else damaged(rng, content))
+    log = read_log(files, threads=1, memory="500MB")
+    adds_up(harvest(log))
+    return RIGHT
+
+
+def _odd_lines(rng, content):
+    """Some lines of a text with strange values, left out, doubled, or with fields mixed up."""
+    lines, share = content.splitlines(keepends=True), rng.choice((0.01, 0.1, 1.0))
+    found = []
+    for line in lines:
+        how = rng.random() if rng.random() < share else 2.0
+        if how < 0.8 and line.startswith(b"{"):
+            line = edited(rng, line) + b"\n"
+        elif how < 0.8:
+            fields = line.rstrip(b"\n").split(b"\t" if b"\t" in line else b",")
+            rng.shuffle(fields)
+            line = b",".join(fields) + b"\n"
+        elif how < 0.9:
+            line = b""
+        elif how <= 1:
+            line += line
+        found.append(line)
+    return b"".join(found)
 
 
 FITTING = {

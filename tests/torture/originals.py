@@ -19,6 +19,7 @@ import duckdb
 from support import curve_example
 from support.counts_example import by_device, with_comparisons
 from support.harness import TYPES, random_log, write_parquet
+from support.log_formats import WRITERS, plain_log
 from support.results_example import made
 from torture.apart import ended, forked
 
@@ -26,11 +27,14 @@ from rankdrift.cli import main
 from rankdrift.cli import run as run_here
 from rankdrift.core.digests import sealed
 from rankdrift.diagnosis.diagnosing import diagnose
+from rankdrift.experiments.designs import swap
+from rankdrift.experiments.experiment import Experiment
 from rankdrift.harvesting.by_day import harvest_by_day
 from rankdrift.log.log import read_log
 from rankdrift.ranking.training import train
 
 PLACE = Path()
+FORMATS = "formats"  # below it, a folder a way to write each
 LOG = ["log-0.parquet", "log-1.parquet", "log-2.parquet", "--day", "on"]
 # The verbs that write, into `out`.
 VERBS = {
@@ -45,8 +49,16 @@ VERBS = {
     "evaluate": ["evaluate", *LOG, "--model", "lightgbm.txt", "--ranks", "1,2", "--bootstrap",
                  "10", "-o", "out/c.json"],
     "judge": ["judge", *LOG, "--propensities", "p.json", "--pool", "-o", "out/j.parquet"],
+    "judge for others": ["judge", *LOG, "--propensities", "p.json", "--pool", "-o", "out/j.parquet",
+                         "--export", "trec=out/qrels.txt"],
     "report": ["report", "counts.parquet", "p.json", "-o", "out/page.html"],
     "export-training": ["export-training", *LOG, "-o", "out/t.tsv"],
+    "init": ["init", *LOG, "-o", "out/rankdrift.toml"],
+    "experiment plan": ["experiment", "plan", "counts.parquet", "--ratio", "5,1", "-o",
+                        "out/swap.json"],
+    "sql for dbt": ["sql", LOG[0], "--day", "on", "--table", "shop", "--dialect", "duckdb", "--dbt",
+                    "out"],
+    "run": ["run", *LOG, "-o", "out"],
     "import-counts": ["import-counts", "result.parquet", "-o", "out/c.parquet"],
     "simulate market": ["simulate", "market", "-o", "out", "--rows", "2000"],
     "simulate pairs": ["simulate", "pairs", "-o", "out/pairs.parquet", "--pairs", "500"],
@@ -54,6 +66,7 @@ VERBS = {
     "demo": ["demo", "--rows", "600", "-o", "out"],
     "reproduce": ["reproduce", "figures", "-o", "out"],
 }  # fmt: skip
+DATED = "run"  # whose files tell when they were made
 LONG = {"demo": 4.0, "reproduce": 5.0}  # seconds in which those are stopped that take long
 
 
@@ -130,13 +143,21 @@ def _make():
             name = f"p-full.{ending}" if full else f"p.{ending}"
             curve_example.by_device().save(name, full=full)
     documents = {"comparison": made().rankers, "methods": made().methods,
-                 "diagnosis": diagnose(made().counts)}  # fmt: skip
-    for name, value in documents.items():
-        plain = json.loads(json.dumps(value.to_dict()))
+                 "models": made().click_models, "diagnosis": diagnose(made().counts)}  # fmt: skip
+    plains = {name: value.to_dict() for name, value in documents.items()}
+    for name, plain in {**plains, "truth": made().truth}.items():
+        plain = json.loads(json.dumps(plain))
         Path(f"{name}.json").write_text(json.dumps(sealed(plain)))
     for backend, name in (("lightgbm", "lightgbm.txt"), ("xgboost", "xgboost.json")):
         train(log, trees=3, fixed=True, threads=1, min_rows=5, backend=backend).save(name)
+    run_here(["judge", *LOG, "--propensities", "p.json", "--pool", "-o", "judgments.parquet"])
+    Experiment("swap", swap(1, 5), share=0.5).save("experiment.json")
     _result()
+    with plain_log(40) as database:
+        for name, writer in ((name, each) for name, some in WRITERS.items() for each in some):
+            folder = PLACE / FORMATS / f"{name} {writer.__name__}"
+            folder.mkdir(parents=True)
+            writer(database, folder)
     Path("verbs.json").write_text(
         json.dumps({name: vars(_once(name, words)) for name, words in VERBS.items()})
     )
@@ -168,6 +189,9 @@ def _once(name, words):
     if code not in (0, 1):
         raise RuntimeError(f"{name}: {Path('said.txt').read_text()}")
     found = {p: d for p, d in digests(PLACE / "out").items() if not p.endswith(".html")}
+    if name == DATED:
+        shutil.copy2(next((PLACE / "out").glob("2*/run.json")), PLACE / "run.json")
+        found = {}
     shutil.rmtree("out")
     return Undisturbed(code, took, found)
 

@@ -1,5 +1,7 @@
 """rankdrift judge"""
 
+import os
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,7 @@ from rankdrift.cli.screen import Screen, talking
 from rankdrift.cli.settings import from_settings
 from rankdrift.cli.train import split
 from rankdrift.core.errors import BadOption
+from rankdrift.core.files import together
 from rankdrift.core.words import many
 
 if TYPE_CHECKING:
@@ -169,7 +172,11 @@ def judge(
         FORMS.get(form)
     if output:
         check_ending(output)
-    for path in (*([output] if output else []), *(path for _, path in targets)):
+    paths = (*([output] if output else []), *(path for _, path in targets))
+    twice = [path for path, times in Counter(map(os.path.abspath, paths)).items() if times > 1]
+    if twice:
+        raise BadOption(f"{twice[0]} is named twice: what is written first would be lost.")
+    for path in paths:
         check_file(path)
         refuse_input(path, logs, options["format"], more=(propensities, check))
     graded: dict[str, Any] = {"by": scale, "reference": reference, "enough": enough}
@@ -193,11 +200,12 @@ def judge(
         )
     screen.note(found.remarks)
     grades = found.grades(**graded)
-    if output:
-        found.save(output)
-    written = [
-        str(file) for form, path in targets for file in found.export(path, form, grades=grades)
-    ]
+    with together():
+        if output:
+            found.save(output)
+        written = [
+            str(file) for form, path in targets for file in found.export(path, form, grades=grades)
+        ]
     agreement = found.check(check, level) if check else None
     listed = found.worth_a_look(look) if look else None
     from rankdrift.report.terminal.judgments import judgments_report

@@ -1,6 +1,7 @@
 """rankdrift report"""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,6 +11,9 @@ from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.core.artefacts import ResultKind
 from rankdrift.core.verdicts import Verdict
+
+MOST_NAMED = 10
+"""Files of one kind that are named each."""
 
 
 @click.command()
@@ -50,25 +54,45 @@ def report(
     page.save(output)
     given = [{"file": name, "kind": kind} for name, kind in page.results.given]
     screen.answer({"file": output, "results": given, "verdict": page.verdict})
-    screen.show(*(f"{kind:22} {name}" for name, kind in page.results.given))
+    screen.show(*_lines(page.results.given))
     screen.say("", f"The report is in {output}. Open it in a browser.")
-    if command := _next(results, {kind: name for name, kind in page.results.given}):
+    if command := _next(results, _by_kind(page.results.given)):
         screen.next(*command)
     return Exit.UNFIT if page.verdict == Verdict.SERIOUS else Exit.GOOD
 
 
-def _next(results: tuple[str, ...], given: dict[ResultKind, str]) -> list[str]:
+def _by_kind(given: Sequence[tuple[str, ResultKind]]) -> dict[ResultKind, list[str]]:
+    found: dict[ResultKind, list[str]] = {}
+    for name, kind in given:
+        found.setdefault(kind, []).append(name)
+    return found
+
+
+def _lines(given: Sequence[tuple[str, ResultKind]]) -> list[str]:
+    """What was reported on; of a year of days the first and the last."""
+    wide, lines = max(len(kind) for _, kind in given), list[str]()
+    for kind, names in _by_kind(given).items():
+        if len(names) > MOST_NAMED:
+            names = [f"{names[0]} to {names[-1]}, {len(names):,} files"]
+        lines += (f"{kind:{wide}}  {name}" for name in names)
+    return lines
+
+
+def _next(results: tuple[str, ...], given: dict[ResultKind, list[str]]) -> list[str]:
     """Use the propensities; estimate them where they are missing. Nothing once rankers that
     used them were compared."""
     if ResultKind.RANKERS in given:
         return []
     curve = "propensities.json"
     if ResultKind.PROPENSITIES in given:
-        curve = _typed(results, given[ResultKind.PROPENSITIES])
+        curve = _typed(results, given[ResultKind.PROPENSITIES][-1])
     if ResultKind.PROPENSITIES in given or os.path.exists(curve):
         return ["rankdrift", "train", "LOG", "--propensities", curve, "-o", "ranker.txt"]
-    counts = _typed(results, given[ResultKind.COUNTS]) if ResultKind.COUNTS in given else "COUNTS"
-    return ["rankdrift", "estimate", counts, "-o", curve]
+    counts = given.get(ResultKind.COUNTS, [])
+    if len(counts) > 1 and len(results) == 1:
+        return ["rankdrift", "estimate", *results, "-o", curve]
+    named = _typed(results, counts[0]) if len(counts) == 1 else "COUNTS"
+    return ["rankdrift", "estimate", named, "-o", curve]
 
 
 def _typed(results: tuple[str, ...], name: str) -> str:

@@ -88,6 +88,18 @@ def shortages_told() -> Iterator[None]:
         raise RankdriftError(short) from error
 
 
+@contextmanager
+def cut_messages_mended() -> Iterator[None]:
+    """DuckDB may cut its message in the middle of a character, and then raises that it is no text:
+    what it meant to raise."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        if not re.match(rb"[A-Z][A-Za-z ]* Error: ", error.object):
+            raise
+        raise duckdb.InvalidInputException(error.object.decode(errors="replace")) from None
+
+
 def interrupted(error: duckdb.Error) -> bool:
     """Is this what became of Ctrl-C?"""
     return isinstance(error, duckdb.InterruptException) or "KeyboardInterrupt" in str(error)

@@ -62,6 +62,11 @@ class Dialect:
     entry: str = "element_at(filter({0}, v -> v.{1} = {2}), 1)"
     part: str = "split_part({0}, {1}, {2})"  # part {2}, from 1, of text {0} cut at {1}
     cut: str = "split({0}, {1})"  # the list of all parts of text {0} cut at {1}, one character
+    # OVER the lines of file {0} down to this one, in the order of {1}; or of all files together,
+    # where lines come in order and to sort them would be waste
+    so_far: str = (
+        "OVER (PARTITION BY {0} ORDER BY {1} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    )
     extract: str = "regexp_extract({0}, {1}, 1)"  # the first group of pattern {1} in text {0}
     # dates, where they are not as in most dialects
     date: str = "DATE {}"  # the day that a literal such as '2024-05-01' tells
@@ -157,6 +162,7 @@ DUCKDB = Dialect(
     entry="{0}[list_position(list_transform({0}, lambda v: v.{1}), {2})]",
     cut="string_split({0}, {1})",
     whole_hash="CAST({} >> 1 AS BIGINT)",
+    so_far="OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
 )
 
 SPARK = Dialect(

@@ -3,6 +3,7 @@ ValueError that names the field."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -10,6 +11,14 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 # No figure of ours is larger, and sums and squares of such are finite.
 LARGEST = 1e12
+
+
+def parsed(text: str | bytes) -> Any:
+    """What JSON says that comes from elsewhere."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def number(value: Any, field: str, least: float = -LARGEST, most: float = LARGEST) -> float:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from rankdrift.core.plain import parsed
+
 KEY = "settings"
 """Under which a document keeps them."""
 _USED: ContextVar[Mapping[str, Any] | None] = ContextVar("rankdrift_settings", default=None)
@@ -61,8 +63,8 @@ def settings_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 
 def _of_text(text: str) -> dict[str, Any] | None:
     try:
-        document = json.loads(text)
-    except json.JSONDecodeError:
+        document = parsed(text)
+    except ValueError:
         return None
     found = document.get(KEY) if isinstance(document, dict) else None
     right = isinstance(found, dict) and all(

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.digests import KEY as DIGEST
 from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadCounts
+from rankdrift.core.plain import parsed
 from rankdrift.core.types import Segment
 from rankdrift.counts.counts import Counts, version_order
 from rankdrift.counts.funnel import Funnel
@@ -38,6 +39,8 @@ from rankdrift.counts.together import Together, read_together
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+Found = TypeVar("Found")
 
 _SAME = ("options", "buckets", "max_rank", "max_shown", "segment_columns")
 """Metadata of files that can be added up as they are read."""
@@ -104,17 +107,32 @@ def each_counts(
 def load_added_up(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Counts]:
     """What `load` reads of each, files that were made with the same options as one sum: a year of
     days in the time of a few."""
-    yield from _by_batch(paths, _add_up)
+    yield from _by_batch(paths, _add_up, load)
+
+
+def load_all(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Counts]:
+    """What `load` reads of each, in order; many small files in little more time than one."""
+    yield from _by_batch(paths, _load_together, load)
+
+
+def load_both(paths: Iterable[str | os.PathLike[str]]) -> tuple[list[Counts], list[Counts]]:
+    """What `load_all` reads and what `load_added_up` does, of files that are read once."""
+    apart, summed = list[Counts](), list[Counts]()
+    for parts, sums in _by_batch(paths, _read_both, lambda path: ([load(path)], None)):
+        apart += parts
+        summed += sums or parts
+    return apart, summed
 
 
 def _by_batch(
     paths: Iterable[str | os.PathLike[str]],
-    read: Callable[[Sequence[str | os.PathLike[str]], DuckDBPyConnection], list[Counts]],
-) -> Iterator[Counts]:
+    read: Callable[[Sequence[str | os.PathLike[str]], DuckDBPyConnection], list[Found]],
+    read_one: Callable[[str | os.PathLike[str]], Found],
+) -> Iterator[Found]:
     """What is read of some files at a time or, if they are not alike or one is not fine, of one
     after the other, so that what is wrong has a name."""
 
-    def at_once(batch: Sequence[str | os.PathLike[str]]) -> list[Counts] | None:
+    def at_once(batch: Sequence[str | os.PathLike[str]]) -> list[Found] | None:
         with suppress(BadCounts):
             return read(batch, database.cursor()) if len(batch) > 1 else None
         return None
@@ -123,17 +141,12 @@ def _by_batch(
 
     batches = list(_batches(paths))
     if all(len(batch) == 1 for batch in batches):
-        yield from (load(path) for batch in batches for path in batch)
+        yield from (read_one(path) for batch in batches for path in batch)
         return
     # DuckDB, NumPy and hashing run side by side; of small files each wants but one thread.
     with connect(threads=1) as database, ThreadPoolExecutor(max_workers=2) as pool:
         for batch, found in zip(batches, pool.map(at_once, batches), strict=True):
-            yield from map(load, batch) if found is None else found
-
-
-def load_all(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Counts]:
-    """What `load` reads of each, in order; many small files in little more time than one."""
-    yield from _by_batch(paths, _load_together)
+            yield from map(read_one, batch) if found is None else found
 
 
 def _batches(
@@ -156,7 +169,22 @@ def _load_together(
     paths: Sequence[str | os.PathLike[str]], con: DuckDBPyConnection
 ) -> list[Counts]:
     """Each for itself."""
+    return _apart(*_read_alike(paths, con))
+
+
+def _read_both(
+    paths: Sequence[str | os.PathLike[str]], con: DuckDBPyConnection
+) -> list[tuple[list[Counts], list[Counts] | None]]:
+    """Each for itself, and their sum if they can be added up as they are."""
     found, metas = _read_alike(paths, con)
+    parts, sums = _apart(found, metas), None
+    with suppress(BadCounts):
+        sums = [_sum(found, metas)]
+    return [(parts, sums)]
+
+
+def _apart(found: Together, metas: Sequence[dict[str, Any]]) -> list[Counts]:
+    """The counts of each file."""
     counts = []
     for place, meta in enumerate(metas):
         tables, segments = found.alone(place)
@@ -171,15 +199,20 @@ def _load_together(
 def _add_up(paths: Sequence[str | os.PathLike[str]], con: DuckDBPyConnection) -> list[Counts]:
     """The sum of files that only days and sources tell apart; BadCounts for all others."""
     found, metas = _read_alike(paths, con)
+    for place, meta in enumerate(metas):
+        _refuse_change(meta, *found.alone(place), found.funnels[place])
+    return [_sum(found, metas)]
+
+
+def _sum(found: Together, metas: Sequence[dict[str, Any]]) -> Counts:
+    """Of files that are what was saved; BadCounts if more than days and sources tell them apart."""
     first = metas[0]
     if any(meta.get(name) != first.get(name) for meta in metas for name in _SAME):
         raise BadCounts("these files are not alike.")
-    for place, meta in enumerate(metas):
-        _refuse_change(meta, *found.alone(place), found.funnels[place])
     sources = [source for meta in metas for source in meta["sources"]]
     if len({*sources}) < len(sources):
         raise BadCounts("an input is there twice.")
-    summed = Counts.known(
+    return Counts.known(
         **{name: table.collapse() for name, table in found.tables.items()},
         **{name: fields_of(first)[name] for name in _SAME},
         segments=found.segments,
@@ -188,7 +221,6 @@ def _add_up(paths: Sequence[str | os.PathLike[str]], con: DuckDBPyConnection) ->
         sources=tuple(sources),
         version=max((meta["version"] for meta in metas), key=version_order),
     )
-    return [summed]
 
 
 def _read_alike(
@@ -323,7 +355,7 @@ def _checked_metadata(stored: Sequence[tuple[bytes, bytes]]) -> dict[str, Any]:
             "count a log."
         )
     try:
-        meta = json.loads(texts[0])
+        meta = parsed(texts[0])
     except ValueError as error:
         raise BadCounts("its metadata is damaged. Harvest again.") from error
     number = meta.get("format") if isinstance(meta, dict) else None

@@ -76,8 +76,13 @@ class Table:
         return [*vars(self).values()]
 
     def take(self, rows: NDArray[Any] | slice) -> Self:
-        """The rows of a mask, an index or a slice."""
-        return type(self)(*(values[rows] for values in self.columns()))
+        """The rows of a mask, an index or a slice: of columns that are right, they are."""
+        made = object.__new__(type(self))
+        for name, values in vars(self).items():
+            some = values[rows]
+            some.flags.writeable = False
+            object.__setattr__(made, name, some)
+        return made
 
     def equals(self, other: Self) -> bool:
         """Whether all rows are the same, in the same order."""
@@ -124,6 +129,10 @@ class Pairs(Table):
             longest -= 1
         object.__setattr__(self, "shown", widen(shown, max(longest, 2)))
         super().__post_init__()
+
+    def take(self, rows: NDArray[Any] | slice) -> Self:
+        """The rows of a mask, an index or a slice; `shown` is no wider than they need."""
+        return type(self)(*(values[rows] for values in self.columns()))
 
     @property
     def appearances(self) -> Ints:

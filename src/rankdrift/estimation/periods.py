@@ -19,7 +19,7 @@ from rankdrift.propensities.periods import Period
 
 MOST_DAYS = 31
 """More days than these are put together by week."""
-MOST_WEEKS = 53
+MOST_WEEKS = 26
 """More weeks than these are put together by month."""
 KNOTS = (1, 3, 10, 40, 160)
 """Of the curve of each period, with its first and its last rank."""

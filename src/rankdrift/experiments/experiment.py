@@ -15,7 +15,7 @@ from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadOption, RankdriftError
 from rankdrift.core.files import write_text
 from rankdrift.core.notebook import brief
-from rankdrift.core.plain import entries, entry, items, number, text, whole
+from rankdrift.core.plain import entries, entry, items, number, parsed, text, whole
 from rankdrift.core.version import __version__
 from rankdrift.core.words import named_ranks, percent
 from rankdrift.experiments import assigning
@@ -79,6 +79,11 @@ class Experiment:
             raise BadOption(f"share is {self.share}: use a share of searches, above 0 and up to 1.")
         if self.unit not in UNITS:
             raise BadOption(f"unit is {self.unit!r}: use search or user.")
+        if not all(1 <= rank <= DEEPEST for rank in self.never):
+            raise BadOption(
+                f"never takes ranks from 1 to {DEEPEST}, not "
+                f"{', '.join(map(str, self.never))}. Rank 1 is the top."
+            )
         moved = sorted(set(self.never) & set(touched(self.design)))
         if moved:
             raise BadOption(
@@ -186,7 +191,7 @@ class Experiment:
     def load(cls, path: str | os.PathLike[str]) -> Experiment:
         """Read what `save` wrote. `on` may be edited by hand; what else was changed is told."""
         try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            document = parsed(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise BadOption(f"Cannot read {path}: {error.strerror or error}.") from None
         except ValueError as error:

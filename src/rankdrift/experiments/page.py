@@ -14,6 +14,8 @@ from rankdrift.counts.connection import connection
 from rankdrift.counts.counts import Counts
 from rankdrift.propensities.propensities import Propensities
 
+LEAST = 1e-12  # clicks per impression; products of several such are still numbers
+
 
 @dataclass(frozen=True, eq=False)
 class Page:
@@ -89,8 +91,11 @@ def _given(evidence: Mapping[int, float] | Sequence[float], last: int) -> Floats
         rates = np.array([evidence[rank] for rank in range(1, size + 1)], dtype=float)
     else:
         rates = np.asarray(evidence, dtype=float)
-    if rates.ndim != 1 or not ((rates > 0) & (rates < 1)).all():
-        raise BadOption("Click rates by rank must be numbers above 0 and below 1, one a rank.")
+    if rates.ndim != 1 or not ((rates >= LEAST) & (rates < 1)).all():
+        raise BadOption(
+            "Click rates by rank must be numbers above 0 and below 1, one a rank; what is below "
+            f"{LEAST:g} takes more searches than anybody has."
+        )
     _refuse_missing(list(range(len(rates) + 1, last + 1)))
     return rates
 

@@ -11,6 +11,7 @@ The variance of log p_i - log p_j is read off L, and what is lost is Σ_o z_o (p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -228,6 +229,8 @@ def plan(
     """
     check_level(level)
     i, j = _checked(ratio, within, share, never)
+    if searches_a_day is not None and not 0 < searches_a_day < math.inf:
+        raise BadOption(f"searches_a_day is {searches_a_day}: use how many searches there are.")
     page = page_of(evidence, propensities, max(i, j), searches_a_day)
     found: list[PlannedDesign] = []
     left_out: dict[str, str] = {}

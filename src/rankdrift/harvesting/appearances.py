@@ -20,6 +20,7 @@ from rankdrift.core.dialects import DUCKDB, Dialect
 from rankdrift.core.errors import BadLog, BadOption, RankdriftError
 from rankdrift.core.files import replacing
 from rankdrift.core.naming import names_checked
+from rankdrift.core.plain import parsed
 from rankdrift.core.version import __version__
 from rankdrift.core.words import many
 from rankdrift.harvesting.by_day import day_by_day
@@ -288,7 +289,7 @@ def open_appearances(
     table = engine.source
     try:
         found = engine.query(f"SELECT substr(doc, 2) FROM {table} WHERE kind = '{META}'")
-        metas = [json.loads(text) for (text,) in found]
+        metas = [parsed(text) for (text,) in found]
         number = max((meta["format"] for meta in metas), default=FORMAT)
         metas.sort(key=lambda meta: (meta["day"] or "", meta["source"] or ""))
         sums = ", ".join(f"sum(CAST({name} AS BIGINT))" for name in ("n", "clicks"))

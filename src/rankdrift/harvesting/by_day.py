@@ -11,6 +11,7 @@ from typing import Any
 from rankdrift.core.errors import BadCounts, BadLog, BadOption, CannotWrite
 from rankdrift.core.files import remove_leftovers, write_text
 from rankdrift.core.naming import names_checked
+from rankdrift.core.plain import parsed
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.counts.file import read_metadata
 from rankdrift.counts.schema import FORMAT_BEFORE_REQUESTS, FORMAT_BEFORE_SPLITS
@@ -79,6 +80,7 @@ def harvest_by_day(
                 "Leave out --by day: the whole log is counted as one."
             )
         raise BadOption("harvest by day needs a day column. Name it with --day.")
+    log.narrow(prior)
     warn_of_oddities(log)
 
     def write(part: Planner, path: Path, day: Day) -> None:
@@ -162,7 +164,7 @@ class KnownFiles:
         self.place = folder / self.NAME
         self.before: dict[str, Any] = {}
         with suppress(OSError, ValueError):
-            read = json.loads(self.place.read_text("utf-8"))
+            read = parsed(self.place.read_text("utf-8"))
             self.before = read if isinstance(read, dict) else {}
         self.now = dict(self.before)
 

@@ -43,7 +43,7 @@ _SO_FAR = "main.rd_together"
 LARGE = 50_000_000
 LARGE_DAY = 2_000_000
 # Pairs, and ranks of pairs, that wait before they are counted.
-MANY = 10_000_000
+MANY = 3_000_000
 
 
 @names_checked
@@ -103,6 +103,7 @@ def harvest(
             "To count for trust the log must tell days: what a doc is worth is told by its clicks "
             "on other days. Name the column with --day."
         )
+    log.narrow(prior)
     warn_of_oddities(log)
     counts = count(log, sizes, progress)
     if log.rules.randomised_apart and not counts.funnel.dropped["randomised"].rows:

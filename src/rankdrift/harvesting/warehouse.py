@@ -14,6 +14,7 @@ from rankdrift.core.dialects import Dialect
 from rankdrift.core.dialects import dialect as find_dialect
 from rankdrift.core.errors import BadCounts, BadOption, MissingColumns, did_you_mean
 from rankdrift.core.naming import names_checked
+from rankdrift.core.plain import parsed
 from rankdrift.core.words import many
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.harvesting.appearances import appearances_plan
@@ -251,9 +252,9 @@ def import_counts(path: str | os.PathLike[str], *, format: str | None = None) ->
             "one statement has exactly one. Export the whole result, once."
         )
     try:
-        meta = json.loads(found[0][0])
+        meta = parsed(found[0][0])
         return counts_of(engine.connection, engine.source, **meta)
-    except (json.JSONDecodeError, TypeError) as error:
+    except (ValueError, TypeError) as error:
         raise BadCounts(f"The 'meta' row of {os.fspath(path)!r} cannot be read: {error}.") from None
     except duckdb.Error as error:
         raise BadCounts(f"{os.fspath(path)!r} cannot be read: {first_line(error)}") from None

@@ -159,9 +159,10 @@ def _agreement(con: Any, j: Judgments, level: float) -> Agreement:
         f"q.q{i} IS NOT DISTINCT FROM CAST(l.{DUCKDB.quote(name)} AS VARCHAR)"
         for i, name in enumerate(asked)
     )
+    value = f"TRY_CAST(l.{DUCKDB.quote(label)} AS DOUBLE)"  # what is missing may be written nan
     con.execute(
         "CREATE TEMP TABLE rd_seen AS SELECT q.query, q.text, p.relevance, "
-        f"max(TRY_CAST(l.{DUCKDB.quote(label)} AS DOUBLE)) AS label, p.doc FROM rd_labels AS l "
+        f"max({value}) FILTER (isfinite({value})) AS label, p.doc FROM rd_labels AS l "
         f"JOIN rd_queries AS q ON {same} "
         f"JOIN rd_docs AS d ON d.doc = CAST(l.{DUCKDB.quote(doc)} AS VARCHAR) "
         "JOIN rd_pairs AS p ON p.query = q.query AND p.doc = d.place "
@@ -203,7 +204,7 @@ def _column(columns: list[str], names: tuple[str, ...]) -> str:
         if name.casefold() in by_name:
             return by_name[name.casefold()]
     raise MissingColumns(
-        f"The labels have no column {' or '.join(map(repr, names))}."
+        f"The labels have no column {' or '.join(map(repr, dict.fromkeys(names)))}."
         f"{did_you_mean(names[0], columns)} They have {', '.join(columns[:20])}."
     )
 

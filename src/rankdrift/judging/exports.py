@@ -24,6 +24,7 @@ from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadOption
 from rankdrift.core.files import together, write_text
 from rankdrift.core.registry import Registry
+from rankdrift.core.words import cell
 from rankdrift.judging.grades import Grades, grade
 from rankdrift.judging.judgments import Judgments, chance_above
 
@@ -264,7 +265,8 @@ def _quepid(rows: Rows, path: Path) -> list[Path]:
 
 
 def _preferences(rows: Rows, path: Path, *, sure: float = SURE) -> list[Path]:
-    """query, better, worse, probability: among the docs of each query that most is known of."""
+    """query, better, worse, probability: among the docs of each query that most is known of. What
+    would be a formula has a backslash before it: this is a table for people."""
     if not 0.5 <= sure < 1:
         raise BadOption(f"sure is a probability from 0.5 to below 1, not {sure!r}.")
     from scipy.special import ndtri
@@ -293,12 +295,13 @@ def _preferences(rows: Rows, path: Path, *, sure: float = SURE) -> list[Path]:
     better, worse = (plain[name].astype(np.int64) for name in ("better", "worse"))
     chance = chance_above(plain["away"], plain["error"])
     order = np.lexsort((worse, better, -chance, j.query[better]))
+    docs = _cells(j.docs)
     _copy(
         {
             "place": np.arange(len(order)),
-            "query": j.texts[j.query[better[order]]],
-            "better": j.docs[j.doc[better[order]]],
-            "worse": j.docs[j.doc[worse[order]]],
+            "query": _cells(j.texts)[j.query[better[order]]],
+            "better": docs[j.doc[better[order]]],
+            "worse": docs[j.doc[worse[order]]],
             "probability": np.round(chance[order], 4),
         },
         path,
@@ -306,6 +309,10 @@ def _preferences(rows: Rows, path: Path, *, sure: float = SURE) -> list[Path]:
         "FORMAT csv, HEADER true",
     )
     return [path]
+
+
+def _cells(texts: NDArray[Any]) -> NDArray[Any]:
+    return np.array([cell(text) for text in texts], dtype=object)
 
 
 # -- with features ---------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadJudgments, BadOption, RankdriftError
 from rankdrift.core.frames import objects
+from rankdrift.core.plain import parsed
 from rankdrift.counts.funnel import Funnel
 from rankdrift.judging.judgments import NUMBERS, Judgments, query_names
 
@@ -183,7 +184,7 @@ def _stored(found: list[tuple[bytes, bytes]]) -> dict[str, Any]:
         kinds = {COUNTS_KEY: "counts", PROPENSITIES_KEY: "propensities"}
         what = next((word for key, word in kinds.items() if key in texts), "something else")
         raise BadJudgments(f"this file holds no judgments but {what}. Give what `judge` wrote.")
-    meta = json.loads(texts[JUDGMENTS_KEY])
+    meta = parsed(texts[JUDGMENTS_KEY])
     number = meta.get("format") if isinstance(meta, dict) else None
     if not isinstance(number, int) or number < 1:
         raise BadJudgments("its metadata names no format. Judge again.")

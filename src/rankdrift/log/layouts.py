@@ -82,6 +82,11 @@ class Layout:
     days_apart: bool = False
     crosses_days: bool = False
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Columns that its steps read though they play no role."""
+        return ()
+
     def evidence(self, columns: Mapping[str, Column], taken: set[str]) -> int:
         """How many of the columns that are not taken speak for this layout; 0 if it does not fit.
         A log has the layout that most speak for, of several the one registered first."""
@@ -277,6 +282,10 @@ class _Visits(_Events):
 
     visit: str = "visit"
     moment: str = "timestamp"
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.visit, self.moment
 
     def steps(self, p: Planner) -> list[Step]:
         """As for other events, but for the join. Only what was clicked is put in order of time: a

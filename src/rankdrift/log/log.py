@@ -63,6 +63,12 @@ class Log:
             dialect=self.engine.dialect,
         ).but(**changes)
 
+    def narrow(self, *more: str | None) -> None:
+        """Only what counting reads, and these columns, will be asked for: the rest of a log that
+        has to be copied need not be."""
+        named = [*self.roles.used(), *self.layout.reads, *(name for name in more if name)]
+        self.engine.narrow(None if self.rules.where else named)  # a condition may read any column
+
     def describe(self) -> dict[str, Any]:
         """What defines a pair and how rows are read: kept with every artefact made from the log."""
         return describe(self.planner(), self.format)

@@ -164,7 +164,7 @@ def read_settings(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, 
             found = tomllib.load(file)
     except OSError as error:
         raise BadOption(f"Cannot read the options in {fspath(path)!r}: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadOption(f"{fspath(path)!r} is not TOML: {error}.") from None
     for name in found:
         if name not in IN_FILES and name not in TABLES:

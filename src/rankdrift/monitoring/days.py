@@ -6,12 +6,13 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rankdrift.core.errors import BadCounts, RankdriftError
+from rankdrift.core.errors import BadCounts, RankdriftError, Remark
 from rankdrift.counts.file import load_all, read_all_metadata, read_metadata
 from rankdrift.harvesting.appearances import appearances_by_day, open_appearances
 from rankdrift.harvesting.by_day import harvest_by_day
@@ -75,7 +76,7 @@ def count_days(
     there = harvest_by_day(log, folder, progress=progress, each=note, remember=True, **sizes)
     metas: dict[Path, Mapping[str, Any]] = dict(zip(there, read_all_metadata(there), strict=True))
     alike = [metas[there[0]].get(name) for name in _ALIKE]
-    for path in sorted(folder.glob("*.parquet")):
+    for path in _days_in(folder):
         if path not in metas:
             found = _metadata(path)
             same = [found.get(name) for name in _ALIKE] == alike
@@ -118,7 +119,7 @@ def count_appearances(
     there = appearances_by_day(log, folder, progress=progress, each=note)
     metas = {path: _meta_of_appearances(path) for path in there}
     alike = metas[there[0]].get("options")
-    for path in sorted(folder.glob("*.parquet")):
+    for path in _days_in(folder):
         if path not in metas:
             metas[path] = _meta_of_appearances(path)
             states[path] = "kept" if metas[path].get("options") == alike else "left out"
@@ -145,6 +146,20 @@ def _files(
         left_out=found.count("left out"),
         days=days,
     )
+
+
+def _days_in(folder: Path) -> list[Path]:
+    """Files that are named after a day: others are somebody's copies."""
+    found = []
+    for path in sorted(folder.glob("*.parquet")):
+        try:
+            if path.stem != UNDATED:
+                datetime.date.fromisoformat(path.stem)
+            found.append(path)
+        except ValueError:
+            said = f"{path} is named after no day, and is left alone. Keep copies elsewhere."
+            warnings.warn(said, Remark, stacklevel=3)
+    return found
 
 
 def _metadata(path: Path) -> Mapping[str, Any]:

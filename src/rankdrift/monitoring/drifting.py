@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import date
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from rankdrift.estimation.score_test import ScoreTest
 from rankdrift.monitoring.drift_evidence import evidence_of
 from rankdrift.monitoring.drift_scores import scores_of, shapes_of
 from rankdrift.propensities.drift import BlockChange, Drift, SegmentDrift
+from rankdrift.propensities.periods import Period
 
 LOOKS_A_YEAR = 365
 REFERENCE, WINDOW, FALSE_ALARMS, SMALLEST, LEVEL = 7, 28, 0.1, 0.05, 0.95
@@ -104,13 +105,13 @@ def drift(
             found[segment] = SegmentDrift(segment, tuple(day for day, _ in own), why=str(error))
     limits = _limits(found, LOOKS_A_YEAR / false_alarms)
     merged = cache(lambda *days: merge(part for day, part in parts if days[0] <= day <= days[1]))
-    groups = by_period([part for _, part in parts])
+    groups = cache(lambda: by_period([part for _, part in parts]))
     done = []
     for segment in owns:
         told = replace(found[segment], limits=tuple(limits[segment]))
         if not told.why:
             told = _told(told, merged, smallest, level)
-        done.append(replace(told, periods=estimate_by_period(groups, segment=segment)))
+        done.append(replace(told, over_time=partial(_over_time, groups, segment)))
     options = {"since": since, "reference": reference, "window": window, "level": level}
     return Drift(tuple(done), false_alarms, smallest, columns, options, remarks)
 
@@ -164,7 +165,7 @@ def _by_day(counts: Given | Iterable[Given] | Mapping[str, Counts], since: str |
         days = {day for part in known for day in part.days}
         after = f" from {since} on" if since else ""
         raise BadCounts(
-            f"There are {many(len(dated), 'part')} of counts{after} with "
+            f"These are {many(len(dated), 'part')} of counts{after}, with "
             f"{many(len(days), 'day')}, but whether propensities change is told from counts that "
             "are kept a day each. Harvest with --by day and give the folder."
         )
@@ -194,6 +195,10 @@ def _by_segment(parts: Parts) -> tuple[dict[Segment, Parts], tuple[str, ...]]:
     rest = len(found) - len(kept)
     remark = f"{many(rest, 'segment')} with fewer clicks {verb(rest, 'is', 'are')} not tested."
     return {s: own for s, own in found.items() if s in kept}, (remark,) if rest else ()
+
+
+def _over_time(groups: Callable[[], list[Counts]], segment: Segment) -> tuple[Period, ...]:
+    return estimate_by_period(groups(), segment=segment)
 
 
 # -- evidence --------------------------------------------------------------------------------------

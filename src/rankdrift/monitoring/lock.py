@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rankdrift.core.errors import RankdriftError
 from rankdrift.core.files import cannot_write
+from rankdrift.core.plain import parsed
 
 try:
     import fcntl
@@ -55,12 +56,13 @@ def alone_in(
         while not _taken(handle, folder):
             if time.monotonic() >= until:
                 raise Busy(
-                    f"Another run has {folder}: {_holder(handle)}. This one "
+                    f"Another run has the folder {folder}: {_holder(handle)}. This one "
                     + (f"waited {wait:g} s and left. " if wait else "left at once. ")
                     + "Let it finish, or wait longer with --wait."
                 )
             if not told:
-                waiting(f"Another run has {folder}: {_holder(handle)}. Waiting up to {wait:g} s.")
+                holder = _holder(handle)
+                waiting(f"Another run has the folder {folder}: {holder}. Waiting up to {wait:g} s.")
                 told = True
             time.sleep(_AGAIN)
         os.ftruncate(handle, 0)
@@ -93,6 +95,6 @@ def _taken(handle: int, folder: Path) -> bool:
 def _holder(handle: int) -> str:
     """Who has it, as far as it says so: it may just be about to."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-        who = json.loads(os.pread(handle, 4096, 0))
+        who = parsed(os.pread(handle, 4096, 0))
         return f"{who['run']}, process {who['pid']} on {who['host']}"
     return "it has only just begun"

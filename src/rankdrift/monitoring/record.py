@@ -21,6 +21,7 @@ from typing import Any
 from rankdrift.core.artefacts import PARQUET_KEYS, RUN_KIND
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.digests import KEY as DIGEST
+from rankdrift.core.digests import digest
 from rankdrift.core.files import write_text
 from rankdrift.core.lineage import KEY as LINEAGE
 from rankdrift.core.version import __version__
@@ -167,7 +168,7 @@ class Record:
         used = [day for day in self.days if day.used]
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         inputs = {name: plain.pop(name) for name in ("log", "fingerprint", "days")}
-        return {
+        told = {
             "kind": RUN_KIND,
             "format": FORMAT,
             "id": plain.pop("id"),
@@ -180,6 +181,7 @@ class Record:
             "inputs": inputs,
             "versions": versions(),
         }
+        return {**told, DIGEST: digest(told)}
 
     def save(self, path: Path) -> None:
         """Write it as JSON, whole or not at all."""
@@ -362,6 +364,7 @@ RECORD_SCHEMA: Mapping[str, Any] = {
             "required": ["rankdrift", "python", *LIBRARIES],
             "additionalProperties": False,
         },
+        digest=_said("Of all the rest: a record that was changed is none.", _CONTENT),
     ),
 }
 """JSON Schema of a record."""

@@ -3,7 +3,6 @@ and old ones are removed. Whatever is killed whenever, no name ever leads to hal
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping
@@ -13,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from rankdrift.core.artefacts import RUN_KIND, RUN_RECORD
+from rankdrift.core.digests import KEY as DIGEST
+from rankdrift.core.digests import digest
 from rankdrift.core.errors import CannotWrite
 from rankdrift.core.files import cannot_write
+from rankdrift.core.plain import parsed
 from rankdrift.monitoring.record import ID, Outcome, Step, bytes_digest
 
 LATEST = "latest"
@@ -42,17 +44,28 @@ class Finished:
 
 
 def all_finished(root: Path) -> list[Finished]:
+    """All results that can be read, the newest first."""
+    return [found for found in map(read_finished, _folders(root)) if found]
+
+
+def _folders(root: Path) -> list[Path]:
     """Every folder of results, the newest first."""
-    names = sorted((p for p in root.iterdir() if ID.fullmatch(p.name)), reverse=True)
-    return [found for found in map(read_finished, names) if found]
+    return sorted((p.parent for p in root.glob(f"*/{RUN_RECORD}") if ID.fullmatch(p.parent.name)),
+                  reverse=True)  # fmt: skip
 
 
 def read_finished(folder: Path) -> Finished | None:
-    """The results in a folder; None if they are none of ours."""
+    """The results in a folder; None if they are none of ours, or their record is damaged."""
+    plain = read_sealed(folder / RUN_RECORD)
+    return Finished(folder, plain) if plain and plain.get("kind") == RUN_KIND else None
+
+
+def read_sealed(path: Path) -> dict[str, Any] | None:
+    """What a run wrote for the next one; None if it is not there, or was changed since."""
     with suppress(OSError, ValueError):
-        plain = json.loads((folder / RUN_RECORD).read_text("utf-8"))
-        if isinstance(plain, dict) and plain.get("kind") == RUN_KIND:
-            return Finished(folder, plain)
+        plain = parsed(path.read_text("utf-8"))
+        if isinstance(plain, dict) and plain.get(DIGEST) == digest(plain):
+            return plain
     return None
 
 
@@ -115,7 +128,7 @@ def prune(root: Path, keep: int, spared: Iterable[str | None]) -> list[str]:
         shutil.rmtree(left, ignore_errors=True)
     kept = {*spared}
     removed = []
-    for old in [found.folder for found in all_finished(root)][keep:]:
+    for old in _folders(root)[keep:]:
         if old.name not in kept:
             aside = old.with_name(_REMOVED + old.name)
             with suppress(OSError):  # another time, then

@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from rankdrift.core.artefacts import RUN_RECORD
+from rankdrift.core.digests import KEY as DIGEST
+from rankdrift.core.digests import digest
 from rankdrift.core.errors import Remark
-from rankdrift.core.files import remove_leftovers, write_text
+from rankdrift.core.files import cannot_write, remove_leftovers, write_text
 from rankdrift.core.lineage import made_by
 from rankdrift.core.version import __version__
 from rankdrift.core.words import many
@@ -51,6 +53,7 @@ from rankdrift.monitoring.results import (
     latest_name,
     prune,
     read_finished,
+    read_sealed,
     switch_latest,
 )
 from rankdrift.monitoring.steps import CURVE, STEPS, Done, Job, Night, Watch
@@ -123,8 +126,8 @@ class _Progress:
     @classmethod
     def load(cls, staging: Path) -> _Progress | None:
         """Of a run that did not end; None if there is none, or it is of another day."""
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            plain = json.loads((staging / _PROGRESS).read_text("utf-8"))
+        plain = read_sealed(staging / _PROGRESS)
+        if plain:
             steps = tuple(map(Step.from_dict, plain["steps"]))
             found = cls(plain["run"], plain["attempts"], plain["key"], steps)
             if now() - began(found.run) < _TOO_OLD:
@@ -132,7 +135,8 @@ class _Progress:
         return None
 
     def save(self, staging: Path) -> None:
-        write_text(staging / _PROGRESS, json.dumps(asdict(self), indent=1) + "\n")
+        plain = json.loads(json.dumps(asdict(self)))
+        write_text(staging / _PROGRESS, json.dumps({**plain, DIGEST: digest(plain)}, indent=1))
 
 
 @dataclass(frozen=True)
@@ -154,7 +158,10 @@ class _Run:
         remarks: list[str] = []
         if not before:
             shutil.rmtree(self.staging, ignore_errors=True)
-        self.staging.mkdir(exist_ok=True)
+        try:
+            self.staging.mkdir(exist_ok=True)
+        except OSError as error:
+            raise cannot_write(self.staging, error) from error
         remove_leftovers(self.root)
         remove_leftovers(self.staging)
         progress = before or _Progress(record.id, 1)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -119,6 +120,14 @@ class Night:
         """Whether a step before wrote this file."""
         return (self.folder / name).exists()
 
+    @cached_property
+    def drift(self) -> Drift | None:
+        """By the files of days, whichever step asks first; None while there are too few."""
+        days = _days_of(self)
+        if len(days) <= self.job.drift.get("reference", REFERENCE):
+            return None
+        return drift(days, **self.job.drift)
+
 
 @dataclass(frozen=True)
 class Done:
@@ -199,7 +208,7 @@ def judge_docs(night: Night) -> Done:
 def look_for_drift(night: Night) -> Done:
     """Whether the newest days tell another curve than all before them: of every day there is, not
     only those of the curve, as what is compared with must not move from night to night."""
-    found = _drift_of(night)
+    found = night.drift
     if found is None:
         since = night.job.drift.get("since")
         after = f" since {since}" if since else ""
@@ -216,14 +225,6 @@ def look_for_drift(night: Night) -> Done:
     outcome = Outcome.DRIFT if found.alarm else Outcome.GOOD
     numbers = {"alarm": found.alarm, "segments": {one.name: one.alarm for one in found.segments}}
     return Done(found.words, (DRIFT_FILE,), numbers, outcome, reason)
-
-
-def _drift_of(night: Night) -> Drift | None:
-    """None while there are too few days."""
-    days = _days_of(night)
-    if len(days) <= night.job.drift.get("reference", REFERENCE):
-        return None
-    return drift(days, **night.job.drift)
 
 
 def _days_of(night: Night) -> list[str]:
@@ -244,7 +245,7 @@ def make_page(night: Night) -> Done:
     if main and given.parts:
         periods = estimate_by_period(given.parts, reference=main.reference)
         steady = steadiness(periods, typical_rank(main.ranks.tolist(), main.reference))
-    changed = _drift_of(night) if main else None
+    changed = night.drift if main else None
     found = Findings(
         given,
         given.curves,

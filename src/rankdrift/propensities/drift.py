@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rankdrift.core.frames import Tabular
@@ -48,7 +49,7 @@ class SegmentDrift:
     days: those with clicks, ISO; evidence, limits: on each, None before the reference is complete.
     alarm: on the newest. reference, newest: first and last day of what is compared in `changes`;
     size: how large the difference is at a typical rank over and above noise, as a share, None where
-    it cannot be told. periods: the curve over time. why: there is no evidence.
+    it cannot be told. why: there is no evidence. over_time: estimates `periods`.
     """
 
     segment: Segment
@@ -61,8 +62,13 @@ class SegmentDrift:
     changes: tuple[BlockChange, ...] = ()
     size: float | None = None
     clicks: float = 0.0
-    periods: tuple[Period, ...] = ()
     why: str = ""
+    over_time: Callable[[], tuple[Period, ...]] = field(default=tuple, repr=False)
+
+    @cached_property
+    def periods(self) -> tuple[Period, ...]:
+        """The curve over time: estimated when it is asked for, as only a chart shows it."""
+        return self.over_time()
 
     @property
     def name(self) -> str:

@@ -30,7 +30,7 @@ from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadOption, BadPropensities, RankdriftError, did_you_mean
 from rankdrift.core.files import write_text
-from rankdrift.core.plain import entries, entry, items, maybe, number, text, whole
+from rankdrift.core.plain import entries, entry, items, maybe, number, parsed, text, whole
 from rankdrift.core.types import Floats, Segment
 from rankdrift.core.words import many
 from rankdrift.propensities.csv import read_csv, write_csv
@@ -340,8 +340,8 @@ def _from_columns(stored: Mapping[str, Any]) -> Floats:
 
 def _load_json(file: Path) -> Propensities:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+        found = parsed(file.read_text(encoding="utf-8"))
+    except ValueError as error:
         raise BadPropensities(
             "it is not JSON, or cut short. Estimate again, or copy it again from where it came."
         ) from error
@@ -440,7 +440,7 @@ def _load_parquet(file: Path) -> Propensities:
             if PROPENSITIES_KEY not in texts:
                 what = "counts: estimate from them" if COUNTS_KEY in texts else "something else"
                 raise NoPropensities(f"this Parquet file holds no propensities but {what}.")
-            meta = _check_meta(json.loads(texts[PROPENSITIES_KEY]))
+            meta = _check_meta(parsed(texts[PROPENSITIES_KEY]))
             found = con.sql(f"""
                 SELECT rank AS ranks, log_p, deviations, pairs, clicks, supported
                 FROM read_parquet({name}, hive_partitioning = false)""").fetchnumpy()

@@ -10,7 +10,6 @@ for XGBoost is asked of it. A new one is a class here or elsewhere and `BACKENDS
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankdrift.core.errors import BadOption, MissingExtra
+from rankdrift.core.plain import parsed
 from rankdrift.core.registry import Registry
 from rankdrift.core.types import Floats, Ints
 from rankdrift.ranking.gains import Lists, gain_table, labels
@@ -252,6 +252,8 @@ class LightGBM(Backend):
             # Weighted by the ideal DCG, the mean NDCG is the sum of DCG over the ideal sum.
             "metric": ["ndcg"] if valid else ["none"],
             "eval_at": [int(sizes.max())],
+            # Features that are of no use with these leaves may be with those of the next.
+            **({"feature_pre_filter": False} if train.shared is not None else {}),
             **settings.params,
         }
 
@@ -260,13 +262,15 @@ class LightGBM(Backend):
                 offset = np.log(lists.exposure)
                 more |= {"init_score": offset, "params": {"verbosity": -1}}
                 return self.dataset(lists.matrix, lists.gain, **more)
-            return self.dataset(
-                lists.matrix,
-                labels(lists.gain, table),
-                weight=lists.ideal[lists.matrix.search],
-                params={"verbosity": -1},
-                **more,
+            label, weight = labels(lists.gain, table), lists.ideal[lists.matrix.search]
+            if lists.shared and self.name in lists.shared:
+                return lists.shared[self.name].set_label(label).set_weight(weight)
+            made = self.dataset(
+                lists.matrix, label, weight=weight, params={"verbosity": -1}, **more
             )
+            if lists.shared is not None:
+                lists.shared[self.name] = made
+            return made
 
         history: dict[str, dict[str, list[float]]] = {}
         callbacks: list[Any] = [lightgbm.record_evaluation(history)] if valid else []
@@ -422,8 +426,8 @@ class XGBoost(Backend):
 
     def is_whole(self, text: str) -> bool:
         try:
-            return isinstance(json.loads(text), dict)
-        except (ValueError, RecursionError):
+            return isinstance(parsed(text), dict)
+        except ValueError:
             return False
 
     def open(self, text: str) -> Booster:

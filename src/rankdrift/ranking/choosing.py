@@ -1,8 +1,9 @@
 """Matrix -> Choice: how large trees may be and how hard a click may pull, by queries held out.
 
-What propensities gain, trees that are too large for the clicks lose again. So a few settings are
-tried: each learns from two thirds of the queries and orders the others, by turns, and is worth
-the DCG of the clicks it did not see, each weighted by 1 / p.
+What propensities gain, trees that are too large for the clicks lose again, and large weights of few
+clicks lose it too. So a few settings are tried, one of them without weights: each learns from two
+thirds of the queries and orders the others, by turns, and is worth the DCG of the clicks it did not
+see, each weighted by 1 / p.
 """
 
 from __future__ import annotations
@@ -13,27 +14,32 @@ from typing import Any
 
 import numpy as np
 
-from rankdrift.core.types import Bools, Floats, Ints
+from rankdrift.core.types import Bools, Floats
 from rankdrift.ranking.backends import Backend, EachTree, Settings
-from rankdrift.ranking.gains import Weighting, ideal_dcg
+from rankdrift.ranking.gains import Shared, Weighting, ideal_dcg
 from rankdrift.ranking.matrix import Matrix
 from rankdrift.ranking.measures import new_ranks
 
 # Of what is tried: fewer than in the end, as trees that are too large show early.
 TREES = 40
-# Fewer of either, and held-out queries tell settings apart by luck alone.
-FEWEST_QUERIES, FEWEST_CLICKS = 100, 500
-# To choose by, so that it does not take hours; beyond, whole queries are left out, by lot.
-MOST_ROWS = 1_000_000
+# Fewer of either, and nobody knows how much of a difference is luck.
+FEWEST_QUERIES, FEWEST_CLICKS = 50, 500
+# To choose by, so that it takes no longer than the training; beyond, whole queries are left out, by
+# lot.
+MOST_ROWS = 300_000
 # Of queries. Halves would make small trees look better than they are with all of them.
 FOLDS = 3
+
+
+UNWEIGHTED = 1.0
+"""A clip that leaves no weights."""
 
 
 @dataclass(frozen=True)
 class Capacity:
     """What a ranker may do with few clicks: the options of `train` of these names.
 
-    clip: None for no limit.
+    clip: None for no limit; at 1 every click counts the same.
     """
 
     leaves: int
@@ -44,6 +50,7 @@ class Capacity:
     def __str__(self) -> str:
         rows = f", {self.min_rows:,} rows a leaf" if self.min_rows else ""
         clip = f", clip {self.clip:g}" if self.clip else ""
+        clip = ", no weights" if self.clip == UNWEIGHTED else clip
         return f"{self.leaves} leaves{rows}{', norm' if self.norm else ''}{clip}"
 
 
@@ -52,6 +59,7 @@ PAPER = Capacity(31, 20, norm=False, clip=None)
 SMALL = Capacity(8, 1000, norm=True, clip=3.0)
 """What few queries get, unasked."""
 GRID = (
+    replace(SMALL, clip=UNWEIGHTED),
     SMALL,
     Capacity(8, 1000, norm=True, clip=10.0),
     Capacity(8, 1000, norm=True, clip=None),
@@ -64,6 +72,8 @@ GRID = (
 first is taken."""
 # A setting that is behind the best by no more than so many deviations is not told from it.
 APART = 1.0
+# One that is behind by more than so many, on the queries so far, is not tried on the others.
+HOPELESS = 3.0
 # A leaf of a small log may have this share of its rows, or no tree would have a second one.
 SHARE_OF_ROWS = 0.02
 
@@ -71,7 +81,8 @@ SHARE_OF_ROWS = 0.02
 @dataclass(frozen=True)
 class Tried:
     """A setting: value is the share of the ideal DCG of held-out clicks; behind and sd how much
-    that is below the best one's, relative, and the deviation of this by the luck of queries."""
+    that is below the best one's, relative, and the deviation of this by the luck of queries. Of a
+    setting that was given up, all three are by the queries that it was tried on."""
 
     capacity: Capacity
     value: float
@@ -171,7 +182,7 @@ def choose(
     matrix
         The rows to learn from; those of a search in random order.
     wanted
-        What there is to choose from; the first if there is too little to choose by.
+        What there is to choose from; if there is too little to choose by, the first with weights.
     weighting
         How clicks are weighed, but for the clip.
     settings
@@ -187,7 +198,7 @@ def choose(
         return Choice(wanted[0], "as given")
     if matrix.n_queries < FEWEST_QUERIES or matrix.n_clicks < FEWEST_CLICKS:
         return Choice(
-            wanted[0],
+            next((one for one in wanted if one.clip != UNWEIGHTED), wanted[0]),
             f"{matrix.n_queries:,} queries with {matrix.n_clicks:,} clicks are too few to choose "
             f"by ({FEWEST_QUERIES:,} and {FEWEST_CLICKS:,} would do), and small trees are safe",
         )
@@ -199,42 +210,62 @@ def choose(
     cost = len(wanted) * (FOLDS - 1) * trees / settings.trees * len(part) / len(matrix)
     say(
         f"Choosing among {len(wanted)} settings by the clicks of queries held out, {trees} trees "
-        f"each on {part.n_searches:,} searches: up to {cost:.1f} times the work of the training "
-        "itself. --fixed does without."
+        f"each on {part.n_searches:,} {'of the ' if some is not None else ''}searches: up to "
+        f"{cost:.1f} times the work of the training itself. --fixed does without."
     )
     few = replace(settings, trees=trees, early_stopping=None)
     # Whatever is learnt with, the judge has no clip: it would favour rankers that have it too.
     gain = replace(weighting, clip=None).by_clicks(part).gain
-    fold = np.random.default_rng(settings.seed).permutation(part.n_queries) % FOLDS
-    found = np.stack(
-        [
-            _held_out_dcg(part, fold[part.query], gain, one, weighting, few, backend, each)
-            for one in wanted
-        ]
-    )  # (K, Q)
+    found = _held_out_dcg(part, gain, wanted, weighting, few, backend, each)
     ideal = float(ideal_dcg(gain, part.search, part.n_searches).sum())
     return _best(wanted, found, ideal, weighted=weighting.propensities is not None)
 
 
+def _behind(found: Floats) -> tuple[int, Floats, Floats]:
+    """By the DCG (K, Q) of each setting and query, NaN where it was not tried: which one is the
+    best, how far each is behind it, relative, and the deviation of that."""
+    total = found.sum(axis=1)
+    best = int(np.nanargmax(total))
+    apart = found[best] - found
+    tried = ~np.isnan(apart)
+    there = (tried * found[best]).sum(axis=1)
+    sd = np.sqrt(tried.sum(axis=1) * np.nanvar(apart, axis=1)) / there
+    return best, np.nansum(apart, axis=1) / there, sd
+
+
 def _best(wanted: Sequence[Capacity], found: Floats, ideal: float, *, weighted: bool) -> Choice:
     """By the DCG (K, Q) of each setting and query: the first that is not told from the best."""
-    total = found.sum(axis=1)
-    best = int(np.argmax(total))
-    apart = found[best] - found
-    behind = apart.sum(axis=1) / total[best]
-    sd = np.sqrt(apart.shape[1] * apart.var(axis=1)) / total[best]
+    best, behind, sd = _behind(found)
     taken = int(np.argmax(behind <= APART * sd))
+    value = float(found[best].sum() / ideal)
     tried = [
-        Tried(one, float(total[i] / ideal), float(behind[i]), float(sd[i]))
+        Tried(one, value * (1 - float(behind[i])), float(behind[i]), float(sd[i]))
         for i, one in enumerate(wanted)
     ]
     by = "weighted by 1 / propensity" if weighted else "as they are, position bias and all"
     how = "the best" if taken == best else "not told from the best, and tamer,"
     return Choice(
         wanted[taken],
-        f"{how} by DCG of held-out clicks, {by}",
+        f"{how} by DCG of held-out clicks, {by}{_why_unweighted(wanted, behind, sd, taken)}",
         tuple(sorted(tried, key=lambda each: each.behind)),
         weighted,
+    )
+
+
+def _why_unweighted(wanted: Sequence[Capacity], behind: Floats, sd: Floats, taken: int) -> str:
+    """What there is to say if clicks are not to be weighted, though they could be."""
+    others = [i for i, one in enumerate(wanted) if one.clip != UNWEIGHTED]
+    if wanted[taken].clip != UNWEIGHTED or not others:
+        return ""
+    ahead = (
+        f"the best setting with weights is ahead by {behind[taken]:.1%} ± {sd[taken]:.1%}, no more "
+        "than luck"
+        if behind[taken] > 0
+        else f"the best setting with weights is behind by {min(behind[others]):.1%}"
+    )
+    return (
+        f". So weights do not pay here ({ahead}): every click counts the same, as without "
+        "propensities; --clip 3 would have weights up to 3"
     )
 
 
@@ -251,23 +282,32 @@ def _part(matrix: Matrix, seed: int) -> Bools | None:
 
 def _held_out_dcg(
     matrix: Matrix,
-    fold: Ints,
     gain: Floats,
-    capacity: Capacity,
+    wanted: Sequence[Capacity],
     weighting: Weighting,
     settings: Settings,
     backend: Backend,
     each: EachTree | None,
 ) -> Floats:
-    """(Q,): the DCG of each query's clicks in the order of trees that did not see the query."""
-    own = replace(settings, leaves=capacity.leaves, min_rows=capacity.min_rows, norm=capacity.norm)
-    lists = replace(weighting, clip=capacity.clip).weigh(matrix)[0]
-    score = np.empty(len(matrix))
+    """(K, Q): the DCG of each query's clicks in the order of trees of each setting that did not
+    see the query; NaN from where the setting was given up."""
+    fold = np.random.default_rng(settings.seed).permutation(matrix.n_queries) % FOLDS
+    found = np.full((len(wanted), matrix.n_queries), np.nan)
+    left = list(range(len(wanted)))
     for out in range(FOLDS):
-        apart = fold == out
-        grown = backend.grow(lists.take(~apart).together(), None, own, each)
-        score[apart] = backend.predict(
-            backend.open(grown.text), matrix.x[apart], matrix.features, grown.trees
-        )
-    discount = 1 / np.log2(new_ranks(matrix, score, settings.seed) + 1)
-    return np.bincount(matrix.query, gain * discount, matrix.n_queries).astype(np.float64)
+        apart = fold[matrix.query] == out
+        others, judged = matrix.take(~apart), matrix.take(apart)
+        weighs, shared = weighting.take(~apart), Shared()
+        for i in left:
+            one = wanted[i]
+            own = replace(settings, leaves=one.leaves, min_rows=one.min_rows, norm=one.norm)
+            lists = replace(weighs, clip=one.clip).weigh(others)[0]
+            grown = backend.grow(replace(lists, shared=shared).together(), None, own, each)
+            score = backend.predict(
+                backend.open(grown.text), judged.x, judged.features, grown.trees
+            )
+            discount = 1 / np.log2(new_ranks(judged, score, settings.seed) + 1)
+            found[i, fold == out] = np.bincount(judged.query, gain[apart] * discount)
+        behind, sd = _behind(found[np.ix_(left, fold <= out)])[1:]
+        left = [i for i, far in zip(left, behind > HOPELESS * sd, strict=True) if not far]
+    return found

@@ -58,16 +58,22 @@ class Gains:
         return numbers | {"different": len(self.table) - 1}
 
 
+class Shared(dict[str, Any]):
+    """By library, what it made of some rows: for several lists of the same rows."""
+
+
 @dataclass(frozen=True)
 class Lists:
     """Rows to learn from with the gain (N,) of each; exposure (N,): where gains are counts of
     clicks, how many would be expected whatever the features, else None; clip: the largest weight of
-    a click, where weights are learnt along with the ranker."""
+    a click, where weights are learnt along with the ranker; shared: if other lists of the same rows
+    will be learnt from too."""
 
     matrix: Matrix
     gain: Floats
     exposure: Floats | None = None
     clip: float | None = None
+    shared: Shared | None = None
 
     def take(self, keep: Bools) -> Lists:
         """Some of the rows."""

@@ -21,6 +21,7 @@ from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadOption, MissingExtra
 from rankdrift.core.files import together, write_text
 from rankdrift.core.notebook import cut, html_table
+from rankdrift.core.plain import parsed
 from rankdrift.core.types import Floats
 from rankdrift.core.version import __version__
 from rankdrift.propensities.propensities import Propensities
@@ -233,13 +234,13 @@ def _digest(text: str) -> str:
 
 def _read_record(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parsed(path.read_text(encoding="utf-8"))
         if isinstance(found, dict) and {"model", "backend", "features"} <= found.keys():
             changed = what_changed(found)
             if changed:
                 raise BadOption(f"{str(path)!r}, which tells of the model beside it: {changed}")
             return found
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+    except (OSError, ValueError):
         pass
     raise BadOption(
         f"Cannot read {str(path)!r}, which tells of the model beside it. Train again, or delete it "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -20,10 +19,10 @@ from rankdrift.core.artefacts import (
 )
 from rankdrift.core.digests import what_changed
 from rankdrift.core.errors import BadCounts, BadOption, BadPropensities
-from rankdrift.core.plain import entries, entry, items, maybe, number, text, whole
+from rankdrift.core.plain import entries, entry, items, maybe, number, parsed, text, whole
 from rankdrift.core.verdicts import Verdict
 from rankdrift.counts.counts import Counts, merge
-from rankdrift.counts.file import load_all
+from rankdrift.counts.file import load_both
 from rankdrift.judging.file import holds_judgments
 from rankdrift.judging.judgments import Judgments
 from rankdrift.propensities.drift import Drift
@@ -87,7 +86,7 @@ def gather(results: Any) -> Results:
         for name, result in _named(results)
         for each in (_files(Path(result)) if isinstance(result, str | os.PathLike) else [result])
     ]
-    counts = _counts([each for _, each in given if isinstance(each, Path)])
+    counts, sums = _counts([each for _, each in given if isinstance(each, Path)])
     for name, each in given:
         if not isinstance(each, Path):
             found.append((name or "", *_recognise(each, name or "A result")))
@@ -106,8 +105,9 @@ def gather(results: Any) -> Results:
             a = "" if kind is ResultKind.JUDGMENTS else "a "
             raise BadOption(f"There are {len(of(kind))} results that are {a}{kind}. Give one.")
     counted = of(ResultKind.COUNTS)
+    once = bool(sums) and len(counted) == len(counts)
     return Results(
-        counts=merge(counted) if counted else None,
+        counts=merge(sums if once else counted) if counted else None,
         parts=tuple(counted) if len(counted) > 1 else (),
         curves=_curves(
             (name, result) for name, kind, result in found if kind is ResultKind.PROPENSITIES
@@ -146,13 +146,16 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _counts(paths: Sequence[Path]) -> dict[Path, Counts]:
-    """Of those that can be: many files of counts are read together, and much faster. What is
-    something else, or damaged, is told when it is read by itself."""
+def _counts(paths: Sequence[Path]) -> tuple[dict[Path, Counts], list[Counts]]:
+    """Of those that can be, and what they add up to, in parts: many files of counts are read
+    together, and much faster. What is something else, or damaged, is told when it is read by
+    itself."""
     counted = [path for path in dict.fromkeys(paths) if path.suffix.lower() == ".parquet"]
     with suppress(BadCounts):
-        return dict(zip(counted, load_all(counted), strict=True)) if len(counted) > 1 else {}
-    return {}
+        if len(counted) > 1:
+            apart, sums = load_both(counted)
+            return dict(zip(counted, apart, strict=True)), sums
+    return {}, []
 
 
 def _read(path: Path, name: str | None) -> tuple[str, ResultKind, Any]:
@@ -176,8 +179,8 @@ def _read(path: Path, name: str | None) -> tuple[str, ResultKind, Any]:
             f"{_OF_RANKERS}"
         )
     try:
-        plain = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
+        plain = parsed(path.read_text("utf-8"))
+    except ValueError as error:
         raise BadOption(f"{path} is not JSON, or cut short. Write it again.") from error
     if kind_of_json(plain) is ResultKind.PROPENSITIES:
         return known, ResultKind.PROPENSITIES, Propensities.load(path)

@@ -16,6 +16,7 @@ PLAIN = {
     "yandex": {"day": "", "user": "", "words": "replace(query, 'words ', '')"},
     "clax": {"day": "", "user": "", "search": "", "words": "replace(query, 'words ', '')"},
     "baidu-ultr": {"day": "", "user": ""},
+    "tiangong-st": {"day": "", "user": "", "words": "replace(query, 'words ', 'q')"},
     "mind": {"words": "doc", "clicks": "least(clicks, 1)", "time": ""},
     "open-bandit": {"words": "substr(doc, 2)", "user": "", "search": ""},
 }

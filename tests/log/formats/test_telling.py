@@ -61,7 +61,7 @@ def test_ga4_in_a_warehouse_is_one_statement(dialect):
         "events_20240501"
     ) == 1
     if dialect == "bigquery":
-        assert "UNNEST(`event_params`)" in sql and "TRY_CAST" not in sql
+        assert "UNNEST(`rd_listed`)" in sql and "TRY_CAST" not in sql
 
 
 @pytest.mark.filterwarnings("ignore::rankdrift.core.errors.Remark")

@@ -381,6 +381,18 @@ def test_elastic_has_neither_search_ids_nor_positions(write):
     assert sorted({rank for *_, rank in rows(log, "doc", "rank") if rank}) == [11, 12]
 
 
+@pytest.mark.parametrize("letter", ["x", "é"])
+def test_meilisearch_a_long_text_where_an_object_should_be(write, letter):
+    """Its message is cut by DuckDB, in the middle of a letter if that has two bytes."""
+    answer = {
+        "metadata": {"queryUid": "s1", "indexUid": "shop"}, "query": "q", "offset": 0, "limit": 2,
+        "timestamp": "2024-05-01T06:00:00Z", "hits": [{"id": "a"}, {"id": "b"}],
+    }  # fmt: skip
+    odd = {**answer, "metadata": letter * 401}
+    log = read_log(write([answer, odd]), format="meilisearch")
+    assert harvest(log).funnel.rows == 4
+
+
 def test_meilisearch_positions_from_0_do_not_matter(write):
     response = {
         "metadata": {"queryUid": "q"}, "query": "tea", "offset": 20, "limit": 2,
@@ -436,6 +448,46 @@ def test_baidu_results_belong_to_the_query_before_them(tmp_path):
         ("1\x012", "m2", 1, 1), ("1\x012", "m2", 2, 1),
     ]  # fmt: skip
     assert len({search for (search,) in rows(log, "search")}) == 2
+    # A file that begins amid results does not go on with the query of the file before.
+    (tmp_path / "part-00002.gz").write_bytes(gzip.compress("\n".join(texts[1:]).encode()))
+    known = rows(read_log(sorted(tmp_path.iterdir())), "query", "doc")
+    assert known.count((None, "m1")) == known.count((None, "m2")) == 1 and len(known) == 8
+
+
+def test_tiangong_clicks_find_their_result_by_rank(tmp_path):
+    def asked(query, docs, clicks):
+        results = "".join(
+            f'<result rank="{n}">\n<docid>{doc}</docid>\n<url>u</url>\n</result>\n'
+            for n, doc in enumerate(docs, start=1)
+        )
+        told = "".join(f"<click>\n<rank>{n}</rank>\n<docid>d</docid>\n</click>\n" for n in clicks)
+        clicked = f"<clicked>\n{told}</clicked>\n" if clicks else ""
+        words = f"<query_id>{query}</query_id>\n" if query else ""
+        shown = f"{words}<results>\n{results}</results>\n{clicked}"
+        return f'<interaction num="1">\n{shown}</interaction>\n'
+
+    path = tmp_path / "session.xml"
+    searches = asked("q1", ["d1", "d2"], [2, 2]) + asked("q1", ["d2"], []) + asked("", ["d3"], [7])
+    path.write_text(f'<root>\n<session num="5">\n{searches}</session>\n</root>\n')
+    log = read_log(path)
+    assert log.format.name == "tiangong-st"
+    assert rows(log, "event", "query", "doc", "rank", "session") == [
+        ("click", "q1", "d2", 2, "5"), ("click", "q1", "d2", 2, "5"), ("click", None, None, 7, "5"),
+        ("result", "q1", "d1", 1, "5"), ("result", "q1", "d2", 1, "5"),
+        ("result", "q1", "d2", 2, "5"), ("result", None, "d3", 1, "5"),
+    ]  # fmt: skip
+    funnel = harvest(log).funnel
+    assert funnel.clicks == 3 and funnel.dropped["stray_click"].clicks == 1
+    assert funnel.dropped["no_query"].rows == 1
+
+
+def test_what_a_harvest_left_out_can_be_asked_for_later(tmp_path):
+    path = tmp_path / "sessions.txt"
+    path.write_text("1\t0\tQ\t7\t3\t11\t12\n1\t5\tC\t12\n")
+    log = read_log(path)
+    harvest(log)
+    assert "region" not in log.engine.connection.sql("SELECT * FROM rd_log").columns
+    assert rows(log, "doc", "region") == [(11, "3"), (12, "3"), (12, None)]
 
 
 def test_mind_is_shuffled_and_that_is_said(tmp_path):

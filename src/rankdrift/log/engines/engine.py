@@ -72,6 +72,11 @@ class Engine(Protocol):
         in use too, but may be missing from some of the files."""
         ...
 
+    def narrow(self, names: list[str] | None) -> None:
+        """From now on only these columns are likely to be read, or all: an engine that copies the
+        log may leave the others out, and copies again if one of them is asked for."""
+        ...
+
     def fingerprint(self) -> str | None:
         """Changes when the input does; None when the engine cannot tell."""
         ...

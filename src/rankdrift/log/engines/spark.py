@@ -173,6 +173,9 @@ class SparkEngine:
             paths = [glob.escape(path) for path in files.paths]
             return check_schemas(con, paths, [self.columns[name] for name in used])
 
+    def narrow(self, names: list[str] | None) -> None:
+        """See `Engine`: nothing is copied."""
+
     def fingerprint(self) -> str | None:
         """See `Engine`."""
         return self._files.fingerprint() if self._files else None

@@ -13,6 +13,7 @@ from rankdrift.log.formats.metarank import METARANK
 from rankdrift.log.formats.mind import MIND
 from rankdrift.log.formats.open_bandit import OPEN_BANDIT
 from rankdrift.log.formats.snowplow import SNOWPLOW
+from rankdrift.log.formats.tiangong import TIANGONG
 from rankdrift.log.formats.ubi import UBI
 from rankdrift.log.formats.yandex import YANDEX
 
@@ -20,6 +21,6 @@ FORMATS = Registry[Format]("format")
 """The first that recognises a log reads it."""
 for _format in (
     UBI, GA4, METARANK, SNOWPLOW, ALGOLIA, ELASTIC, MEILISEARCH,
-    YANDEX, CLAX, BAIDU, MIND, OPEN_BANDIT,
+    YANDEX, CLAX, BAIDU, TIANGONG, MIND, OPEN_BANDIT,
 ):  # fmt: skip
     FORMATS.register(_format)

@@ -31,20 +31,18 @@ class _Baidu(Format):
             cut,
             e_line="e_line",
             e_asked=f"CASE WHEN {d.size.format('e_parts')} <= {_FEW} THEN e_line END",
-            **{f"e_{n}": sql for n, sql in part.items()},
+            **{f"e_{n}": f"coalesce({sql}, '')" if n == 2 else sql for n, sql in part.items()},
         )
-        since = (
-            f"OVER (PARTITION BY {FILE_NAME} ORDER BY e_line"
-            " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
-        )
+        since = d.so_far.format(FILE_NAME, "e_line")
         said = (
             f"(SELECT *, max(e_asked) {since} AS rd_search,"
-            f" max_by(e_2, e_asked) {since} AS rd_words FROM {lines}) AS rd_said"
+            f" max_by(e_2, e_asked) {since} AS rd_words,"
+            f" max_by({FILE_NAME}, e_asked) {since} AS rd_of FROM {lines}) AS rd_said"
         )
         return self.rows(
             f,
             f"{said}\nWHERE e_asked IS NULL",
-            query="rd_words",
+            query=f"CASE WHEN rd_of = {FILE_NAME} THEN nullif(rd_words, '') END",
             search=f"concat({FILE_NAME}, ' ', {d.text.format('rd_search')})",
             doc="nullif(e_2, '')",
             rank=d.integer.format("e_1"),

@@ -33,4 +33,5 @@ CLAX = _Clax(
         "click": "clicks",
     },
     layout=LONG,
+    read_again=True,
 )

@@ -138,7 +138,9 @@ class Fields:
         shape = found[0] if isinstance(found, list) and isinstance(found[0], Mapping) else {}
         return Fields(shape, self.dialect, (alias,))
 
-    def with_entries(self, source: str, path: str, key: str, **names: str) -> "tuple[Fields, str]":
+    def with_entries(
+        self, source: str, path: str, key: str, where: str = "TRUE", **names: str
+    ) -> "tuple[Fields, str]":
         """The fields and the FROM item with some entries of a list of them, such as event_params,
         beside the others, each found once.
 
@@ -150,6 +152,8 @@ class Fields:
             The list.
         key
             The field of an entry that names it.
+        where
+            Of which rows: elsewhere there is none.
         names
             What the entry is to be called -> how its key names it.
         """
@@ -157,11 +161,14 @@ class Fields:
         if not listed or not entry.find(key):
             return self, source
         found = ", ".join(
-            f"{d.entry.format(listed, d.quote(key), d.literal(name))} AS {column}"
+            f"{d.entry.format(d.quote('rd_listed'), d.quote(key), d.literal(name))} AS {column}"
             for column, name in names.items()
         )
+        source = f"(SELECT *, CASE WHEN {where} THEN {listed} END AS rd_listed FROM {source})"
         shape = {**self.shape, **dict.fromkeys(names, entry.shape)}
-        return Fields(shape, d, self.within), f"(SELECT *, {found} FROM {source}) AS rd_entries"
+        return Fields(
+            shape, d, self.within
+        ), f"(SELECT *, {found} FROM {source} AS rd_lists) AS rd_entries"
 
 
 def _spelt(shape: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -216,6 +223,8 @@ class Format:
         Does `place` stand in wherever the ordinal is missing, or only if none was ever logged?
     keeps_order
         Does the meaning of a line depend on those before it?
+    read_again
+        Are its rows made from Parquet about as fast as they are read from a copy?
     remark
         What everybody who reads such a log should know.
     roles
@@ -243,6 +252,7 @@ class Format:
     first_rank: int | None = None
     place_fills_in: bool = False
     keeps_order: bool = False
+    read_again: bool = False
     remark: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, ColumnKind] = field(default_factory=dict)

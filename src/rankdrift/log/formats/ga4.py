@@ -49,7 +49,8 @@ class _Ga4(Format):
         event, items = f.text("event_name"), f.listed("items")
         lists = has(event, (*self.shown_events, *self.click_events), d)
 
-        f, source = f.with_entries(source, "event_params", "key", **_PARAMS)
+        # Most events are others, and nothing else is asked of those.
+        f, source = f.with_entries(source, "event_params", "key", lists, **_PARAMS)
 
         def param(name: str) -> str:  # a search for 2024 is a number
             return f.any_text(*((name, "value", kind) for kind in ("string_value", "int_value")))

@@ -28,15 +28,14 @@ class _Mind(Format):
             e_day=d.instant_day.format(d.text_instant.format(iso), "'UTC'"),
             e_news=d.cut.format(d.trim.format(part[5]), "' '"),
         )
-        doc = f"nullif({d.part.format('rd_doc', d.literal('-'), 1)}, '')"
+        label, news = "right(rd_doc, 2)", "left(rd_doc, length(rd_doc) - 2)"
         return self.rows(
             f,
             unfolded(shown, "e_news", d),
-            query=doc,
             search="e_id",
-            doc=doc,
+            doc=f"nullif(CASE WHEN {label} IN ('-0', '-1') THEN {news} ELSE rd_doc END, '')",
             rank="CASE WHEN rd_doc IS NOT NULL THEN rd_place END",
-            click=d.integer.format(d.part.format("rd_doc", d.literal("-"), 2)),
+            click=f"CASE {label} WHEN '-1' THEN 1 WHEN '-0' THEN 0 END",
             day="e_day",
             user="e_user",
         )
@@ -50,15 +49,15 @@ MIND = _Mind(
     shape=LINES,
     reads="lines",
     origins={
-        "query": "Impressions, as for doc: there are no queries, so errors go by docs",
         "search": "Impression ID",
-        "doc": "Impressions, before the dash",
+        "doc": "Impressions, before the dash; the query, too, as there are none: errors go by docs",
         "rank": "the place in Impressions, which is not the rank: see the note",
         "click": "Impressions, after the dash",
         "day": "the date of Time",
         "user": "User ID",
     },
     layout=LONG,
+    roles={"query": "doc"},
     remark="Its authors shuffled the news of every impression, so places say nothing about ranks: "
     "a flat curve is the right answer, and no bias can be learned from it.",
 )

@@ -10,7 +10,6 @@ class _OpenBandit(Format):
         return self.rows(
             f,
             source,
-            query=f.text("item_id"),
             doc=f.text("item_id"),
             rank=f.whole("position"),
             click=f.whole("click"),
@@ -34,12 +33,12 @@ OPEN_BANDIT = _OpenBandit(
     marks=(("item_id", "position", "click", "propensity_score"),),
     reads="table",
     origins={
-        "query": "item_id: there are no queries, so errors go by docs",
-        "doc": "item_id",
+        "doc": "item_id; the query, too, as there are none: errors go by docs",
         "rank": "position",
         "click": "click",
         "timestamp": "timestamp",
         "propensity_score": "propensity_score, of the choice of the item and not of its rank",
     },
     layout=LONG,
+    roles={"query": "doc"},
 )

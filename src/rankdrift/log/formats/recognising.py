@@ -1,9 +1,8 @@
 """Which format a log has: a look at its first documents, lines or columns."""
 
 import glob
-import json
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +11,7 @@ import duckdb
 from rankdrift.core.database import connect
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadLog
+from rankdrift.core.plain import parsed
 from rankdrift.log.formats import FORMATS
 from rankdrift.log.formats.format import FILE_NAME, Fields, Format, Shape, Sight, paths
 from rankdrift.log.layouts import AUTO
@@ -173,10 +173,15 @@ def _each(names: str | tuple[str, ...] | None) -> Iterator[str]:
 
 
 def _documents(con: duckdb.DuckDBPyConnection, path: str) -> list[Any]:
+    """Some of them. Those that only DuckDB can read tell nothing."""
     found = con.execute(
         f"SELECT json FROM read_json_objects({_path(path)}, format = 'auto') LIMIT {_DOCUMENTS}"
     ).fetchall()
-    return [json.loads(text) for (text,) in found]
+    documents = []
+    for (text,) in found:
+        with suppress(ValueError):
+            documents.append(parsed(text))
+    return documents
 
 
 def _lines(con: duckdb.DuckDBPyConnection, path: str) -> list[str]:

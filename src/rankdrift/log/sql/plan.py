@@ -53,6 +53,8 @@ _TABLE = re.compile(
     re.S,
 )
 
+_WORD = re.compile(r"(?<![\w'])\w+(?![\w'])")  # that may be the name of a step, unlike a text
+
 
 @dataclass(frozen=True)
 class Step:
@@ -158,6 +160,25 @@ def _used_by(step: Step, steps: Sequence[Step]) -> list[Step]:
         if each.name in words:
             words |= set(re.findall(r"\w+", each.sql))
             found.insert(0, each)
+    return found
+
+
+def spent(steps: Sequence[Step]) -> dict[str, list[str]]:
+    """What is kept and read by no step later than one, by the name of that one. What adds up over
+    the parts of a log stays, and so does the last."""
+    last: dict[str, str] = {}
+    for place, step in enumerate(steps):
+        if step.keep or step.adds or step is steps[-1]:
+            words = set(_WORD.findall(step.sql))
+            for each in reversed(steps[:place]):
+                if each.name in words and (each.keep or each.adds):
+                    last[each.name] = step.name
+                elif each.name in words:
+                    words |= set(_WORD.findall(each.sql))
+    found: dict[str, list[str]] = {}
+    for each in steps[:-1]:
+        if each.keep and not each.adds and each.name in last:
+            found.setdefault(last[each.name], []).append(each.name)
     return found
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rankdrift.core.words import printable
-from rankdrift.ranking.choosing import Capacity
+from rankdrift.ranking.choosing import UNWEIGHTED, Capacity
 from rankdrift.ranking.comparison import Comparison, Improvement, percent
 from rankdrift.ranking.ranker import Ranker
 
@@ -47,6 +47,8 @@ def _weights(ranker: Ranker) -> str:
     if not ranker.propensities:
         return "all 1: biased"
     up_to = f"up to {ranker.gains['largest']:.3g}"
+    if ranker.options.get("clip") == UNWEIGHTED:
+        return "all 1, as without propensities"
     return {
         "dr": f"{up_to}, and beyond that what features expect",
         "poisson": "none: clicks are counted by exposure",

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Rereading files for each day costs more than sorting them by day once when days are mixed.
 _MIXED = 4
+BY_DAY = "by-day"
+"""The folder of rows that were sorted by day."""
 
 
 class DuckdbDays:
@@ -55,8 +57,9 @@ class DuckdbDays:
         if not self._paths:
             found = engine.query(f"SELECT {day}, '', count(*) FROM rd_log GROUP BY ALL")
         elif engine.staged:
+            file = "rd_filename" if len(self._paths) > 1 else DUCKDB.literal(self._paths[0])
             found = engine.query(
-                f"SELECT {day}, rd_filename, count(*)"
+                f"SELECT {day}, {file}, count(*)"
                 f" FROM read_parquet({DUCKDB.literal(engine.staged)}) GROUP BY ALL"
             )
         else:
@@ -107,10 +110,10 @@ class DuckdbDays:
 
     def _sorted(self, day: Day) -> str:
         """Days are mixed within files: write the rows once, a folder a day."""
-        folder = self._engine.path("by-day")
+        folder = self._engine.path(BY_DAY)
         if not os.path.exists(folder):
             label = f"coalesce(CAST({self._day_sql} AS VARCHAR), 'none')"
-            begun = self._engine.path("by-day-begun")
+            begun = self._engine.path(f"{BY_DAY}-begun")
             shutil.rmtree(begun, ignore_errors=True)  # of a run that failed half way
             self._engine.execute(
                 f"COPY (SELECT *, {label} AS rd_day FROM rd_log) TO {DUCKDB.literal(begun)}"

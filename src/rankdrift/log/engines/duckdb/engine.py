@@ -1,19 +1,21 @@
 """The embedded engine: DuckDB reads the files, spills to disk, and reduces them to counts."""
 
 import os
+import shutil
 import threading
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import duckdb
 
-from rankdrift.core.database import connect, first_line
+from rankdrift.core.database import connect, cut_messages_mended, first_line
 from rankdrift.core.dialects import DUCKDB, Dialect
 from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mean
 from rankdrift.core.scratch import Scratch
 from rankdrift.log.columns import Column, ColumnKind
-from rankdrift.log.engines.duckdb.days import DuckdbDays
+from rankdrift.log.engines.duckdb.days import BY_DAY, DuckdbDays
 from rankdrift.log.engines.duckdb.readers import (
     FOLDERS_LEFT,
     folders_tell,
@@ -31,7 +33,7 @@ from rankdrift.log.formats.format import FILE_NAME, Fields, Format, Shape, fitte
 from rankdrift.log.formats.recognising import as_table, check_fields, choose, look, look_at
 from rankdrift.log.options import Options
 from rankdrift.log.sources import TEXT, Files, Frame, Source, Stream, Table, cannot_tell, find
-from rankdrift.log.sql.plan import SCHEMA, Plan, Step
+from rankdrift.log.sql.plan import SCHEMA, Plan, Step, spent
 
 _INTEGERS = {"tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"}
 _KINDS: dict[str, ColumnKind] = {
@@ -82,6 +84,7 @@ class DuckdbEngine:
         _refuse_bzip2(source)
         self._folder = Scratch()
         self.staged: str | None = None  # the file that text formats were parsed into
+        self._wanted: frozenset[str] | None = None  # of a known format: the columns to copy, or all
         self.rows_sql = ""  # of a known format: the SELECT from its files to its rows
         self._con = self._connect(memory, threads)
         self.input = source = reach(self._con, source)
@@ -163,8 +166,15 @@ class DuckdbEngine:
 
     def _name_rows(self, rows: str) -> None:
         assert self.format
-        numbered = self.format.numbered(rows, DUCKDB)
+        numbered = self._kept(self.format).numbered(rows, DUCKDB)
         self._con.execute(f"CREATE OR REPLACE VIEW main.rd_log AS {numbered}")
+
+    def _kept(self, format: Format) -> Format:
+        """The format with those of its columns that are copied."""
+        if self._wanted is None:
+            return format
+        kept = {name: told for name, told in format.origins.items() if name in self._wanted}
+        return replace(format, origins=kept)
 
     def _open(self, source: Source, filename: bool = False) -> str:
         if isinstance(source, Frame):
@@ -258,6 +268,11 @@ class DuckdbEngine:
                         "header like the other files, or leave it out."
                     )
 
+    def narrow(self, names: list[str] | None) -> None:
+        """See `Engine`."""
+        if self.format and not self.staged:
+            self._wanted = None if names is None else frozenset(names)
+
     def fingerprint(self) -> str | None:
         """See `Engine`."""
         if isinstance(self.input, Files) and not any("://" in p for p in self.input.paths):
@@ -320,6 +335,7 @@ class DuckdbEngine:
         self, steps: Sequence[Step], progress: Progress | None, added: Container[str] = ()
     ) -> duckdb.DuckDBPyConnection:
         """Take the steps; those called `added` add to what they have found before."""
+        over = spent(steps)
         with self._in_schema(progress):
             for step in steps:
                 if step.name in added:
@@ -327,6 +343,8 @@ class DuckdbEngine:
                 else:
                     keep = step.keep or step.adds or step is steps[-1]
                     self._make(step, keep, progress)
+                for name in over.get(step.name, ()):
+                    self._con.execute(f"DROP TABLE {name}")
         return self._con
 
     def _make(self, step: Step, keep: bool, progress: Progress | None) -> None:
@@ -357,9 +375,10 @@ class DuckdbEngine:
 
         def work() -> None:
             try:
-                result = self._con.execute(sql)
-                if fetch:
-                    found.update(result.fetchnumpy())
+                with cut_messages_mended():
+                    result = self._con.execute(sql)
+                    if fetch:
+                        found.update(result.fetchnumpy())
             except BaseException as error:
                 failed.append(error)
             finally:
@@ -375,29 +394,41 @@ class DuckdbEngine:
             while not finished.wait(0.1):
                 self._con.interrupt()
             raise
+        if failed and self._wanted is not None and isinstance(failed[0], duckdb.BinderException):
+            self._widen(progress)  # it may ask for a column that was not copied
+            return self.execute(sql, name, progress, fetch)
         if failed:
             raise failed[0]
         if progress:
             progress(name, 1.0)
         return found
 
+    def _widen(self, progress: Progress | None) -> None:
+        """Copy the log again, with all its columns."""
+        self._wanted, self.staged = None, None
+        shutil.rmtree(self.path(BY_DAY), ignore_errors=True)
+        self._name_rows(f"({self.rows_sql}) AS rd_rows")
+        self._stage(progress)
+
     def _stage(self, progress: Progress | None = None) -> None:
         """Text formats are parsed once, into Parquet: the plan reads its rows several times."""
         source = self.input
         if self.staged or not isinstance(source, Files):
             return
-        if source.format == "parquet" and not self.format:
+        if source.format == "parquet" and (not self.format or self.format.read_again):
             return
         staged = self.path("staged.parquet")
         read = reader(source.paths, source.format, filename=True, folders=self.folders)
         try:
-            self._write(self.rows_sql if self.format else f"SELECT * FROM {read}", staged, progress)
+            self._write(
+                self._to_copy() if self.format else f"SELECT * FROM {read}", staged, progress
+            )
         except duckdb.InvalidInputException:
             if not self.format or self.format.reads != "json":
                 raise
             # Some value is of another type than others of its field.
             self._take_format(self.format, *format_reader(source, self.format))
-            self._write(self.rows_sql, staged, progress)
+            self._write(self._to_copy(), staged, progress)
         parsed = f"read_parquet({DUCKDB.literal(staged)})"
         if self.format:
             self._name_rows(parsed)
@@ -407,6 +438,15 @@ class DuckdbEngine:
                 f" FROM {parsed}"
             )
         self.staged = staged
+
+    def _to_copy(self) -> str:
+        """The rows of a known format, with the columns that are wanted: to write one costs about as
+        much as to make it out."""
+        assert self.format
+        assert isinstance(self.input, Files)
+        file = [FILE_NAME] if len(self.input.paths) > 1 else []
+        names = ", ".join(map(DUCKDB.quote, (*self._kept(self.format).stored, *file)))
+        return f"SELECT {names} FROM ({self.rows_sql})"
 
     def _write(self, rows: str, path: str, progress: Progress | None) -> None:
         ordered = bool(self.format and self.format.keeps_order)

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 
 from rankdrift.core.addresses import without_secrets
-from rankdrift.core.database import first_line, interrupted, shortage
+from rankdrift.core.database import cut_messages_mended, first_line, interrupted, shortage
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadLog
 from rankdrift.log.formats.format import FILE_NAME, LINES, Format, Shape, as_text
@@ -134,7 +134,8 @@ def unglobbed(paths: tuple[str, ...]) -> list[str]:
 def reading(source: Source) -> Iterator[None]:
     """DuckDB's errors, as ours."""
     try:
-        yield
+        with cut_messages_mended():
+            yield
     except (duckdb.BinderException, duckdb.ParserException, duckdb.ConversionException) as error:
         raise BadLog(
             f"The log cannot be read with these columns and conditions: {first_line(error)} "
