@@ -308,6 +308,6 @@ def _held_out_dcg(
             )
             discount = 1 / np.log2(new_ranks(judged, score, settings.seed) + 1)
             found[i, fold == out] = np.bincount(judged.query, gain[apart] * discount)
-        behind, sd = _behind(found[np.ix_(left, fold <= out)])[1:]
+        behind, sd = _behind(found[left][:, fold <= out])[1:]
         left = [i for i, far in zip(left, behind > HOPELESS * sd, strict=True) if not far]
     return found
