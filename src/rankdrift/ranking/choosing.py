@@ -88,6 +88,7 @@ class Tried:
     value: float
     behind: float
     sd: float
+    given_up: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Choice:
             "reason": self.reason,
             "weighted": self.weighted,
             "tried": [
-                {**asdict(t.capacity), "value": t.value, "behind": t.behind, "sd": t.sd}
+                {**asdict(t.capacity), **{k: v for k, v in vars(t).items() if k != "capacity"}}
                 for t in self.tried
             ],
         }
@@ -240,7 +241,7 @@ def _best(wanted: Sequence[Capacity], found: Floats, ideal: float, *, weighted: 
     taken = int(np.argmax(whole & (behind <= APART * sd)))
     value = float(found[best].sum() / ideal)
     tried = [
-        Tried(one, value * (1 - float(behind[i])), float(behind[i]), float(sd[i]))
+        Tried(one, value * (1 - float(behind[i])), float(behind[i]), float(sd[i]), not whole[i])
         for i, one in enumerate(wanted)
     ]
     by = "weighted by 1 / propensity" if weighted else "as they are, position bias and all"
