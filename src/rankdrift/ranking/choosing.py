@@ -237,7 +237,7 @@ def _behind(found: Floats) -> tuple[int, Floats, Floats]:
 def _best(wanted: Sequence[Capacity], found: Floats, ideal: float, *, weighted: bool) -> Choice:
     """By the DCG (K, Q) of each setting and query: the first that is not told from the best."""
     best, behind, sd = _behind(found)
-    whole: Bools = np.isfinite(found).all(axis=1)  # what was given up is not to be had
+    whole = np.asarray(np.isfinite(found).all(axis=1))  # what was given up is not to be had
     taken = int(np.argmax(whole & (behind <= APART * sd)))
     value = float(found[best].sum() / ideal)
     tried = [
