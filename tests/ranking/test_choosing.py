@@ -123,6 +123,9 @@ def test_weights_must_earn_their_place():
         assert "weights do not pay here" in found.reason and words in found.reason
     found = choosing._best(GRID[:2], np.stack([base - 0.2 + noise, base]), 1e3, weighted=True)
     assert found.capacity == SMALL and "pay" not in found.reason
+    # One that was given up is not taken, however little is known of how far it is behind.
+    part = np.where(np.arange(400) < 130, base + noise, np.nan)
+    assert choosing._best(GRID[:2], np.stack([part, base]), 1e3, weighted=True).capacity == SMALL
     # What is given is not told of.
     given = [Capacity(n, 20, True, 1.0) for n in (8, 31)]
     assert "pay" not in choosing._best(given, np.stack([base, base]), 1e3, weighted=True).reason

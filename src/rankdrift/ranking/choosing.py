@@ -88,6 +88,7 @@ class Tried:
     value: float
     behind: float
     sd: float
+    given_up: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Choice:
             "reason": self.reason,
             "weighted": self.weighted,
             "tried": [
-                {**asdict(t.capacity), "value": t.value, "behind": t.behind, "sd": t.sd}
+                {**asdict(t.capacity), **{k: v for k, v in vars(t).items() if k != "capacity"}}
                 for t in self.tried
             ],
         }
@@ -236,10 +237,11 @@ def _behind(found: Floats) -> tuple[int, Floats, Floats]:
 def _best(wanted: Sequence[Capacity], found: Floats, ideal: float, *, weighted: bool) -> Choice:
     """By the DCG (K, Q) of each setting and query: the first that is not told from the best."""
     best, behind, sd = _behind(found)
-    taken = int(np.argmax(behind <= APART * sd))
+    whole = np.asarray(np.isfinite(found).all(axis=1))  # what was given up is not to be had
+    taken = int(np.argmax(whole & (behind <= APART * sd)))
     value = float(found[best].sum() / ideal)
     tried = [
-        Tried(one, value * (1 - float(behind[i])), float(behind[i]), float(sd[i]))
+        Tried(one, value * (1 - float(behind[i])), float(behind[i]), float(sd[i]), not whole[i])
         for i, one in enumerate(wanted)
     ]
     by = "weighted by 1 / propensity" if weighted else "as they are, position bias and all"
@@ -308,6 +310,6 @@ def _held_out_dcg(
             )
             discount = 1 / np.log2(new_ranks(judged, score, settings.seed) + 1)
             found[i, fold == out] = np.bincount(judged.query, gain[apart] * discount)
-        behind, sd = _behind(found[np.ix_(left, fold <= out)])[1:]
+        behind, sd = _behind(found[left][:, fold <= out])[1:]
         left = [i for i, far in zip(left, behind > HOPELESS * sd, strict=True) if not far]
     return found

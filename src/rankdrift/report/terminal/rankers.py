@@ -67,6 +67,7 @@ def _tried(choice: Mapping[str, Any]) -> list[Table | Text]:
     table.add_column("below the best", justify="right")
     for one in choice["tried"]:
         below = f"{100 * one['behind']:.1f} ± {100 * one['sd']:.1f}%" if one["sd"] else "–"
+        below = "given up" if one.get("given_up") else below
         table.add_row(_capacity(one), f"{one['value']:.4f}", below)
     return [table, Text()]
 
