@@ -11,6 +11,7 @@ from rankdrift.cli.output import check_file, refuse_input
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.core.artefacts import ResultKind
 from rankdrift.core.verdicts import Verdict
+from rankdrift.core.words import many
 
 MOST_NAMED = 10
 """Files of one kind that are named each."""
@@ -73,7 +74,7 @@ def _lines(given: Sequence[tuple[str, ResultKind]]) -> list[str]:
     wide, lines = max(len(kind) for _, kind in given), list[str]()
     for kind, names in _by_kind(given).items():
         if len(names) > MOST_NAMED:
-            names = [f"{names[0]} to {names[-1]}, {len(names):,} files"]
+            names = [f"{names[0]} to {names[-1]}, {many(len(names), 'file')}"]
         lines += (f"{kind:{wide}}  {name}" for name in names)
     return lines
 

@@ -165,7 +165,7 @@ def _by_day(counts: Given | Iterable[Given] | Mapping[str, Counts], since: str |
         days = {day for part in known for day in part.days}
         after = f" from {since} on" if since else ""
         raise BadCounts(
-            f"These are {many(len(dated), 'part')} of counts{after}, with "
+            f"Found {many(len(dated), 'part')} of counts{after} with "
             f"{many(len(days), 'day')}, but whether propensities change is told from counts that "
             "are kept a day each. Harvest with --by day and give the folder."
         )
