@@ -75,7 +75,9 @@ def format_reader(files: Files, format: Format, lenient: bool = True) -> tuple[s
             form = "auto" if files.array or format.within else "newline_delimited"
             found = f"read_json({listed}, columns = {{{columns}}}, format = '{form}'{named})"
         if format.within:
-            lists = ", ".join(f"coalesce({DUCKDB.quote(*path)}, [])" for path in format.within)
+            names = [DUCKDB.quote(name) for name in format.spelt or format.shape]
+            alone = f"[struct_pack({', '.join(f'{name} := {name}' for name in names)})]"
+            lists = format.documents(alone, "[]", DUCKDB)
             each = f"SELECT unnest(flatten([{lists}])) AS rd_each, {FILE_NAME} FROM {found}"
             found = f"(SELECT unnest(rd_each), {FILE_NAME} FROM ({each}))"
         return found, shape
