@@ -11,6 +11,8 @@ import pytest
 from rankdrift import harvest, read_log
 from rankdrift.cli import run
 from rankdrift.core.errors import BadLog, MissingExtra
+from rankdrift.log.engines.duckdb.readers import reading
+from rankdrift.log.sources import Files
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("remote")]
 SECRET = "kept-to-ourselves"
@@ -172,6 +174,20 @@ def test_what_is_wrong_elsewhere_is_said_kindly(s3, web, address, told):
     with pytest.raises(BadLog) as refused:
         read_log(address.format(s3=s3, web=web))
     assert told in str(refused.value) and SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("The HTTP server doesn't appear to support range requests.", "as a whole only"),
+        ("Connection reset", "as parquet: Connection reset. The file may"),
+    ],
+)
+def test_what_goes_wrong_on_the_way_is_no_traceback(said, told):
+    path = f"https://me:{SECRET}@x/a.parquet"
+    with pytest.raises(BadLog, match=told) as refused, reading(Files((path,), "parquet")):
+        raise duckdb.Error(f'Traceback (most recent call last):\n  File "x"\nValueError: {said}')
+    assert SECRET not in str(refused.value) and "Traceback" not in str(refused.value)
 
 
 def test_without_the_extra_the_message_says_how_to_get_it(monkeypatch, tmp_path):

@@ -118,13 +118,13 @@ def _write_dbt(screen: Screen, folder: str, table: str, **more: Any) -> int:
 
 _EXPORTS = {
     "duckdb": "COPY (…) TO 'result.csv' (HEADER)",
-    "spark": "spark-sql, or spark.sql(…).coalesce(1).write.csv('result', header=True)",
+    "spark": "spark-sql, or spark.sql(…).coalesce(1).write.csv('result.csv', header=True)",
     "bigquery": "bq query --use_legacy_sql=false --format=csv --max_rows=100000000 "
     "< harvest.sql > result.csv",
     "snowflake": "snowsql -f harvest.sql -o output_format=csv -o header=true "
     "-o friendly=false -o timing=false > result.csv",
     "trino": "trino --file harvest.sql --output-format CSV_HEADER > result.csv",
-    "databricks": "run it in a notebook, spark.sql(…).coalesce(1).write.csv('result', header=True)",
+    "databricks": "in a notebook, spark.sql(…).coalesce(1).write.csv('result.csv', header=True)",
     "clickhouse": "clickhouse client --multiquery --format CSVWithNames < harvest.sql > result.csv",
     "postgres": "psql -X -q --csv -v ON_ERROR_STOP=1 -f harvest.sql > result.csv",
 }

@@ -115,6 +115,8 @@ def first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if lines and "CSV Error on Line" in lines[0]:
         lines[0] += "".join(f", {line}" for line in lines[1:] if line.startswith("Expected"))
+    if lines and lines[0].startswith("Traceback"):  # of a file system in Python: what it says
+        lines = [lines[-1].partition(": ")[2] or lines[-1]]
     line = lines[0] if lines else type(error).__name__
     line = re.sub(r"^[A-Z][A-Za-z ]* (Error|Exception): ", "", line)
     return line if line.endswith((".", "!")) else line + "."

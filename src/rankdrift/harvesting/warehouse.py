@@ -32,6 +32,7 @@ from rankdrift.log.sources import find
 from rankdrift.log.sql.plan import Plan, Planner, Step
 
 FORMAT_ROWS, FORMAT_LOG = "format_rows", "format_log"
+_STRUCTS = ("bigquery", "databricks", "duckdb", "spark", "trino")
 _USUAL_KINDS: dict[str, ColumnKind] = {
     "rank": "int",
     "click": "int",
@@ -177,6 +178,13 @@ def warehouse_plan(
 
 def _rows_of_format(format: Format, source: str, dialect: Dialect) -> tuple[Step, Step]:
     """From a table in a known format, its fields as documented, to the rows of a log."""
+    if dialect.name not in _STRUCTS:
+        raise BadOption(
+            f"--format {format.name} is no SQL for {dialect.name}: it has lists of structs, "
+            f"which are columns in {', '.join(_STRUCTS)} alone. Make a table with a row per result "
+            "shown there, and name its columns (--query, --doc, --rank, --click); or export the "
+            f"events, and read those: rankdrift harvest FILES --format {format.name}."
+        )
     select = format.select(Fields(format.shape, dialect), source)
     return (
         Step(FORMAT_ROWS, select),

@@ -69,6 +69,7 @@ def test_other_spellings_are_read_alike(tmp_path):
         *([said | asked, said | shown | {"event_attributes": event}] for event in events),
     ]
     ways += [[{"hits": {"hits": [{"_source": document} for document in ways[1]]}}]]
+    ways += [[ways[1][0], {"events": ways[1][1:]}]]
     for n, documents in enumerate(ways):
         path = tmp_path / f"log{n}.jsonl"
         path.write_text("\n".join(map(json.dumps, documents)))

@@ -130,11 +130,12 @@ def as_texts(document):
         [*snowplow(f"{ACTION}_0_2", f"{PRODUCT}_0_0")],
         [{name.upper(): value for name, value in event.items()} for event in snowplow()],
         [{name: [document]} for name, document in algolia()],
+        [{name: [doc]} if name == "events" else doc for name, doc in algolia()],
     ],
     ids=[
         "flat UBI", "flat UBI in a dump", "JSON in texts", "response to a search", "create",
         "header without an index", "flat Elastic", "flat Elastic in a dump", "versions in full",
-        "capitals", "what was sent",
+        "capitals", "what was sent", "what was sent beside what was not",
     ],
 )  # fmt: skip
 def test_documents_are_written_in_many_ways(write, documents):

@@ -64,6 +64,12 @@ def test_ga4_in_a_warehouse_is_one_statement(dialect):
         assert "UNNEST(`event_params`)" in sql and "TRY_CAST" not in sql
 
 
+@pytest.mark.parametrize("dialect", ["clickhouse", "postgres", "snowflake"])
+def test_no_statement_is_written_that_a_warehouse_cannot_run(dialect):
+    with pytest.raises(BadOption, match=f"no SQL for {dialect}.*rankdrift harvest FILES"):
+        warehouse_sql("events", dialect=dialect, format="metarank")
+
+
 @pytest.mark.filterwarnings("ignore::rankdrift.core.errors.Remark")
 def test_that_statement_counts_what_a_harvest_counts(tmp_path):
     with plain_log(searches=90, queries=4) as con:

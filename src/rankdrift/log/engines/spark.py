@@ -367,7 +367,8 @@ def _read_format(session: Any, files: Files, format: Format) -> Any:
         fields = (f"{SPARK.quote(name)} {_ddl(inner)}" for name, inner in format.read.items())
         reader = session.read.schema(", ".join(fields)).option("multiLine", files.array)
         frame = reader.json(paths)
-        lists = ", ".join(f"coalesce({SPARK.quote(*path)}, array())" for path in format.within)
+        alone = ", ".join(SPARK.quote(name) for name in format.spelt or format.shape)
+        lists = format.documents(f"array(struct({alone}))", "array()", SPARK)
         return frame.selectExpr(f"inline(concat({lists}))") if lists else frame
     return session.read.text(paths).selectExpr(
         "nullif(value, '') AS line",

@@ -43,9 +43,11 @@ class Sight:
     dotted
         Of JSON, the names that have dots themselves, outermost or below `_source`.
     within
-        Of JSON whose every document is a list of others, the lists.
+        Of JSON, lists of documents that some documents are.
     inside
         What is seen in those lists.
+    beside
+        Are there documents beside them, too, that are no such list?
     """
 
     paths: frozenset[str] = frozenset()
@@ -54,6 +56,7 @@ class Sight:
     dotted: frozenset[tuple[str, ...]] = frozenset()
     within: tuple[tuple[str, ...], ...] = ()
     inside: "Sight | None" = None
+    beside: bool = False
 
 
 @dataclass(frozen=True)
@@ -228,6 +231,8 @@ class Format:
         The fields to read from text files, as this log spells them; {} for those of `shape`.
     within
         Lists that the documents of this log are in, such as `hits.hits` of a response.
+    beside
+        Are there documents that are in none of them, too?
     """
 
     name: str
@@ -251,6 +256,7 @@ class Format:
     kinds: Mapping[str, ColumnKind] = field(default_factory=dict)
     spelt: Shape = field(default_factory=dict)
     within: tuple[tuple[str, ...], ...] = ()
+    beside: bool = False
 
     @property
     def read(self) -> Shape:
@@ -259,7 +265,27 @@ class Format:
         lists = {
             outer: {inner[0]: [fields]} if inner else [fields] for outer, *inner in self.within
         }
-        return lists or fields
+        return {**fields, **lists} if self.beside or not lists else lists
+
+    def documents(self, alone: str, empty: str, d: Dialect) -> str:
+        """SQL of the lists that the documents are in, with commas between.
+
+        Parameters
+        ----------
+        alone
+            SQL of a list of nothing but the document itself, for one that has none of the lists.
+        empty
+            SQL of a list of nothing.
+        d
+            The dialect of both.
+        """
+        lists = [d.quote(*path) for path in self.within]
+        found = [f"coalesce({each}, {empty})" for each in lists]
+        if self.beside:
+            found.append(
+                f"CASE WHEN coalesce({', '.join(lists)}) IS NULL THEN {alone} ELSE {empty} END"
+            )
+        return ", ".join(found)
 
     @property
     def columns(self) -> Mapping[str, ColumnKind]:

@@ -65,13 +65,14 @@ def _seen(documents: list[Any]) -> Sight:
     lists = {path: [_list_at(doc, path) for doc in documents] for path in WITHIN}
     within = tuple(path for path, found in lists.items() if any(found))
     inside = [doc for found in lists.values() for each in found for doc in each]
-    whole = within and all(any(each) for each in zip(*lists.values(), strict=True))
+    whole = all(any(each) for each in zip(*lists.values(), strict=True))
     return Sight(
         paths,
         texts=frozenset(texts - nested),
         dotted=frozenset(dotted),
         within=within,
-        inside=_seen(inside[:_DOCUMENTS]) if whole else None,
+        inside=_seen(inside[:_DOCUMENTS]) if within else None,
+        beside=not whole,
     )
 
 
@@ -92,16 +93,12 @@ def choose(sight: Sight, options: Options) -> Format | None:
     """The format that was asked for, or that the log looks like; None if it is to be read by its
     columns, because it looks like none, or columns that no format has were named."""
     if options.format is not None and options.format in FORMATS:
-        format = FORMATS.get(options.format)
-        if sight.inside and format.recognises(sight.inside):
-            return replace(_as_said(format, sight.inside, options), within=sight.within)
-        return _as_said(format, sight, options)
+        return _as_said(FORMATS.get(options.format), sight, options)
     if options.layout not in (None, AUTO):
         return None
     found = next((format for format in FORMATS if format.recognises(sight)), None)
-    if not found and sight.inside:
-        inner = choose(sight.inside, options)
-        return replace(inner, within=sight.within) if inner else None
+    if not found and sight.inside and not sight.beside:
+        found = next((format for format in FORMATS if format.recognises(sight.inside)), None)
     named = (name for names in options.columns().values() for name in _each(names))
     if not found or not all(name in found.columns for name in named):
         return None
@@ -124,7 +121,15 @@ def check_fields(format: Format, shape: Shape) -> None:
 
 
 def _as_said(format: Format, sight: Sight, options: Options) -> Format:
-    """The same with what was said of its events and ranks, and the fields as they are spelt."""
+    """The same with what was said of its events and ranks, the fields as they are spelt, and the
+    lists that documents are in."""
+    inside = sight.inside if sight.inside and format.recognises(sight.inside) else None
+    taken = any(outer in format.shape for outer, *_ in sight.within)
+    if inside and sight.beside and taken:  # a name cannot be read as two things at once
+        inside = None
+    within, beside = (sight.within, sight.beside) if inside else ((), False)
+    if inside:
+        sight = _together(sight, inside) if beside else inside
 
     def names(given: Names, usual: tuple[str, ...]) -> tuple[str, ...]:
         given = (given,) if isinstance(given, str) else given
@@ -136,6 +141,16 @@ def _as_said(format: Format, sight: Sight, options: Options) -> Format:
         shown_events=names(options.shown_events, format.shown_events),
         click_events=names(options.click_events, format.click_events),
         first_rank=options.first_rank,
+        within=within,
+        beside=beside,
+    )
+
+
+def _together(one: Sight, other: Sight) -> Sight:
+    return Sight(
+        one.paths | other.paths,
+        texts=one.texts | other.texts,
+        dotted=one.dotted | other.dotted,
     )
 
 

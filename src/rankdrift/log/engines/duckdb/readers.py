@@ -21,6 +21,10 @@ _AWAY = (
     "installed, and rankdrift fetches no program by itself. Copy the files here first, or install "
     "the extension once: python -c \"import duckdb; duckdb.sql('INSTALL httpfs')\""
 )
+_WHOLE = (
+    "{path!r} is on a server that gives files as a whole only: Parquet is read in pieces (HTTP "
+    "range requests). Copy the file here first, or have it on a server that gives pieces."
+)
 FOLDERS_LEFT = (
     "Folders' names tell {}, and so do the files themselves: what is in the files is used."
 )
@@ -75,7 +79,9 @@ def format_reader(files: Files, format: Format, lenient: bool = True) -> tuple[s
             form = "auto" if files.array or format.within else "newline_delimited"
             found = f"read_json({listed}, columns = {{{columns}}}, format = '{form}'{named})"
         if format.within:
-            lists = ", ".join(f"coalesce({DUCKDB.quote(*path)}, [])" for path in format.within)
+            names = [DUCKDB.quote(name) for name in format.spelt or format.shape]
+            alone = f"[struct_pack({', '.join(f'{name} := {name}' for name in names)})]"
+            lists = format.documents(alone, "[]", DUCKDB)
             each = f"SELECT unnest(flatten([{lists}])) AS rd_each, {FILE_NAME} FROM {found}"
             found = f"(SELECT unnest(rd_each), {FILE_NAME} FROM ({each}))"
         return found, shape
@@ -151,6 +157,9 @@ def reading(source: Source) -> Iterator[None]:
             away = next((path for path in source.paths if "://" in path), None)
             if away:
                 raise BadLog(_AWAY.format(path=without_secrets(away))) from None
+        if isinstance(source, Files) and "range requests" in str(error):
+            away = next(path for path in source.paths if "://" in path)
+            raise BadLog(_WHOLE.format(path=without_secrets(away))) from None
         if isinstance(source, Files):
             what = f"{len(source.paths):,} files"
             if len(source.paths) == 1:
