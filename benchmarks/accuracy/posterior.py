@@ -1,6 +1,6 @@
 """Is the posterior right, what do pairs at one rank buy, and what does it cost?
 
-    python -m benchmarks.accuracy.posterior calibration [--worlds 200] [--first 0]
+    python -m benchmarks.accuracy.posterior calibration [--worlds 200] [--first 0] [--draws 120]
     python -m benchmarks.accuracy.posterior curves [--worlds 10] [--first 0]
     python -m benchmarks.accuracy.posterior singles [--worlds 10] [--first 0]
     python -m benchmarks.accuracy.posterior speed [--pairs 1000000]
@@ -28,6 +28,7 @@ from rankdrift.simulate import pairs
 from rankdrift.simulate.counting import count_pairs
 
 RESULTS = Path(__file__).with_name("posterior.json")
+DRAWS = 120  # of a chain, after as many to warm up
 KEPT = 99  # draws that a truth is ranked among
 BINS = 20
 
@@ -100,7 +101,7 @@ def quantities(layout: Layout, x: np.ndarray) -> np.ndarray:
 NAMES = ("p2/p1", "p3/p1", "p5/p1", "p8/p1", "mean relevance", "a, moved", "a, others")
 
 
-def ranked(seed: int, draws: int = 120, warm_up: int = 120) -> np.ndarray:
+def ranked(seed: int, draws: int = DRAWS, warm_up: int = DRAWS) -> np.ndarray:
     """(7,): how many of KEPT draws are below the truth, 0 to KEPT."""
     counts, layout, truth = drawn_world(seed)
     evidence = evidence_of(counts, "column")
@@ -121,18 +122,21 @@ def flatness(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return chi2.sf(((found - wanted) ** 2 / wanted).sum(axis=1), bins - 1), found
 
 
-def calibration(worlds: int, first: int) -> None:
+def calibration(worlds: int, first: int, draws: int) -> None:
     stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    by_seed = stored.get("calibration", {})
+    kept = "calibration" if draws == DRAWS else f"calibration, {draws} draws a chain"
+    by_seed = stored.get(kept, {})
     start = time.perf_counter()
     for seed in range(first, first + worlds):
-        by_seed[str(seed)] = ranked(seed).tolist()
-        stored["calibration"] = by_seed
+        by_seed[str(seed)] = ranked(seed, draws, draws).tolist()
+        stored[kept] = by_seed
         write_text(RESULTS, json.dumps(stored) + "\n")
-    p_values, found = flatness(np.array(list(by_seed.values())))
+    ranks = np.array(list(by_seed.values()))
+    p_values, found = flatness(ranks)
     print(f"{len(by_seed)} worlds; {time.perf_counter() - start:.0f} s for {worlds}")
-    for name, p_value, histogram in zip(NAMES, p_values, found, strict=True):
-        print(f"{name:15} p = {p_value:.3f}  {' '.join(map(str, histogram))}")
+    means = ranks.mean(axis=0)  # KEPT / 2 if all is right
+    for name, p_value, mean, histogram in zip(NAMES, p_values, means, found, strict=True):
+        print(f"{name:15} p = {p_value:.3f}  mean {mean:.1f}  {' '.join(map(str, histogram))}")
 
 
 # -- whose curve it finds --------------------------------------------------------------------------
@@ -257,9 +261,10 @@ def main() -> None:
     parser.add_argument("--worlds", type=int)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--pairs", type=int, default=1_000_000)
+    parser.add_argument("--draws", type=int, default=DRAWS)
     asked = parser.parse_args()
     if asked.what == "calibration":
-        calibration(asked.worlds or 200, asked.first)
+        calibration(200 if asked.worlds is None else asked.worlds, asked.first, asked.draws)
     elif asked.what == "curves":
         curves(asked.worlds or 10, asked.first)
     elif asked.what == "singles":
