@@ -13,9 +13,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Thread
 
+import python_packages
 import system_packages
 
 OLDEST = (3, 11)
@@ -24,8 +23,6 @@ ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 PROJECT = ROOT / "pyproject.toml"
-PIP = [str(PYTHON), "-m", "pip", "--disable-pip-version-check"]
-WHEELS = VENV / "wheels"
 EXTRAS = {
     "demo": "rank",
     "quick": "test,lint,rank,xgboost",
@@ -37,7 +34,6 @@ EXTRAS = {
 }
 BROWSER = ("test",)  # targets that need one
 TRAINING = ("rank", "xgboost")  # extras that need the system's OpenMP
-SILENCE = 30  # seconds of pip's, after which a line says that it goes on
 OPENMP, OPENMP_PACKAGE = "libgomp.so.1", "libgomp1"
 
 
@@ -50,38 +46,27 @@ def prepare(target: str) -> None:
             make_environment()
         if not set(TRAINING).isdisjoint(extras.split(",")):
             bring_openmp()
-        install(target, extras.split(","))
+        install(target, extras)
         ready.write_text(state)
     elif target in BROWSER and (code := find_browser().wait()):
         sys.exit(code)
 
 
-def install(target: str, extras: list[str]) -> None:
-    """The browser is looked for, and Spark made ready, while all else is installed."""
-    browser = spark = None
+def install(target: str, extras: str) -> None:
+    """The browser is looked for while all else is installed."""
+    browser = None
     if target in BROWSER:
         if not _quietly("import playwright"):
             print("Installing Playwright, to look for a browser before all else ...", flush=True)
-            pip("install", *(each for each in wanted("test") if each.startswith("playwright")))
+            import tomllib  # not there in a Python that is too old, which is told so first
+
+            wanted = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]["test"]
+            python_packages.install(PYTHON, *(w for w in wanted if w.startswith("playwright")))
         browser = find_browser()
-    if "spark" in extras and not _quietly("import pyspark"):
-        spark = build_spark()
-        extras = [extra for extra in extras if extra != "spark"]
     print(f"Installing what `make {target}` uses into .venv ...", flush=True)
-    pip("install", "-e", f"{ROOT}[{','.join(extras)}]", beside=browser)
-    if spark:
-        spark.wait()
-        pip("install", "--find-links", str(WHEELS), *wanted("spark"), beside=browser)
-        shutil.rmtree(WHEELS, ignore_errors=True)
+    python_packages.install(PYTHON, "-e", f"{ROOT}[{extras}]", beside=browser)
     if browser and browser.wait():
         sys.exit(browser.returncode)
-
-
-def wanted(extra: str) -> list[str]:
-    import tomllib
-
-    extras = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]
-    return list(extras[extra])
 
 
 # -- Python ----------------------------------------------------------------------------------------
@@ -145,42 +130,6 @@ def here(*words: str) -> bool:
     return subprocess.run([sys.executable, *words], timeout=300).returncode == 0
 
 
-def pip(*words: str, beside: subprocess.Popen[bytes] | None = None) -> None:
-    """With a line for each large package, so that nobody wonders whether it still goes on; it stops
-    when what goes on beside it fails, which has said why. Nothing is compiled ahead: most of what
-    comes along is never imported, and Python compiles the rest when it is."""
-    command = [*PIP, *words, "--no-compile", "--progress-bar", "off"]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-    )
-    lines: Queue[str] = Queue()
-    Thread(target=_read, args=(process, lines), daemon=True).start()
-    said: list[str] = []
-    while not said or said[-1]:  # the end is an empty line
-        if beside and beside.poll():
-            process.terminate()
-            sys.exit(beside.returncode)
-        try:
-            said.append(lines.get(timeout=SILENCE))
-        except Empty:
-            print("  (still going on)", flush=True)
-            continue
-        told = said[-1].split()
-        large = told[:1] == ["Downloading"] and said[-1].endswith(" MB)\n")
-        if large or told[:2] in (["Building", "wheel"], ["Building", "editable"]):
-            print(f"  {said[-1].strip()}", flush=True)
-        elif told[:2] == ["Installing", "collected"]:
-            print(f"  Unpacking {len(told) - 3} packages", flush=True)
-    if process.wait():
-        sys.exit(f"{''.join(said[-15:])}pip {' '.join(words)} failed: the lines above say why.")
-
-
-def _read(process: subprocess.Popen[str], lines: Queue[str]) -> None:
-    for line in process.stdout or ():
-        lines.put(line)
-    lines.put("")
-
-
 # -- what is not Python's --------------------------------------------------------------------------
 
 
@@ -212,20 +161,6 @@ def _quietly(code: str) -> bool:
 
 def find_browser() -> subprocess.Popen[bytes]:
     return subprocess.Popen([str(PYTHON), str(ROOT / "tools" / "find_browser.py")])
-
-
-def build_spark() -> subprocess.Popen[bytes]:
-    """Spark comes as source, of which pip makes a package first: one that is not compressed, as it
-    is unpacked at once. If this fails, installing it fails in the same way and says why."""
-    WHEELS.mkdir(exist_ok=True)
-    settings = WHEELS / "stored.cfg"
-    settings.write_text("[bdist_wheel]\ncompression = stored\n")
-    spark = next(each for each in wanted("spark") if each.startswith("pyspark"))
-    return subprocess.Popen(
-        [*PIP, "wheel", "--no-deps", "--wheel-dir", str(WHEELS), spark],
-        env=os.environ | {"DIST_EXTRA_CONFIG": str(settings)},
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
 
 
 if __name__ == "__main__":

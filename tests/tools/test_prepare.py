@@ -8,6 +8,7 @@ import tomllib
 import find_browser
 import prepare
 import pytest
+import python_packages
 import system_packages
 
 
@@ -58,15 +59,54 @@ def test_without_the_rest_of_venv_it_says_which_package_has_it(monkeypatch, alon
     assert not (alone / "venv").exists()
 
 
+PLAYED = {  # what a stand-in for an environment's Python does, by what it is asked
+    "no uv": 'case "$*" in *uv*) exit 1;; *config*) ;; *) sleep 60; touch done;; esac',
+    "uv fails": """case "$*" in
+        "-m uv --version") ;; "-m uv pip"*) echo no route; exit 2;; *config*) ;;
+        *) echo "$*" > asked;; esac""",
+}
+
+
 def test_installing_stops_when_what_goes_on_beside_it_fails(monkeypatch, tmp_path):
-    pip = "import pathlib, time; time.sleep(60); pathlib.Path('done').touch()"
-    monkeypatch.setattr(prepare, "PIP", [sys.executable, "-c", pip])
+    program(tmp_path / "python", PLAYED["no uv"])
     monkeypatch.chdir(tmp_path)
     with subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"]) as beside:
         beside.wait()
     with pytest.raises(SystemExit, match="3"):
-        prepare.pip("install", "all", beside=beside)
+        python_packages.install(tmp_path / "python", "all", beside=beside)
     assert not (tmp_path / "done").exists()
+
+
+def test_pip_installs_what_uv_does_not(monkeypatch, tmp_path, capsys):
+    program(tmp_path / "python", PLAYED["uv fails"])
+    monkeypatch.chdir(tmp_path)
+    python_packages.install(tmp_path / "python", "rankdrift[rank]")
+    assert (tmp_path / "asked").read_text().split()[:3] == [
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+    ]
+    assert (tmp_path / "asked").read_text().endswith("rankdrift[rank]\n")
+    assert "with pip, then" in capsys.readouterr().out
+
+
+def test_uv_asks_the_indexes_that_pip_would(monkeypatch, tmp_path):
+    settings = tmp_path / "pip.conf"
+    settings.write_text("[global]\nindex-url = https://a.example/simple\ncert = /a/file.pem\n")
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(settings))
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://b.example/simple https://c.example/it's")
+    monkeypatch.setenv("PIP_CERT", "/another/file.pem")
+    found = python_packages.pip_settings([sys.executable, "-m", "pip"])
+    options, variables = python_packages.as_uv(found)
+    text = " ".join(options)
+    assert "--index-url https://a.example/simple " in text
+    assert (
+        "--extra-index-url https://b.example/simple --extra-index-url https://c.example/it's "
+        in text
+    )
+    assert variables == {"SSL_CERT_FILE": "/another/file.pem"}
 
 
 def test_only_root_or_sudo_without_a_password_may_install(monkeypatch, alone):
