@@ -42,7 +42,7 @@ def run(_: int) -> dict[str, Any]:
             "diagnose": (command, "diagnose", counts),
             "report, drift included": (command, "report", year, "-o", Path(place, "report.html")),
         }
-        runs = {name: measure.run(*words) for name, words in steps.items()}
+        runs = {name: _better(words) for name, words in steps.items()}
     floor, merged, *others = runs.values()
     measure.show(
         f"A year: {DAYS} files of counts by platform, {total:,} rows in all",
@@ -62,6 +62,11 @@ def run(_: int) -> dict[str, Any]:
         }
         for name, done in runs.items()
     }
+
+
+def _better(words: tuple[object, ...]) -> measure.Run:
+    """The better of two runs: in the first Python may compile what it imports."""
+    return min((measure.run(*words) for _ in range(2)), key=lambda run: run.seconds)
 
 
 def _days(scratch: Path, folder: Path) -> list[tuple[Path, Counts]]:

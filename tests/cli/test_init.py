@@ -25,7 +25,7 @@ def test_what_it_writes_is_what_every_verb_then_reads(folder, rankdrift, log):
     assert done.code in (0, 1), done.err
     text = (folder / "rankdrift.toml").read_text()
     found = tomllib.loads(text)
-    tables: dict[str, object] = {name: {} for name in OF_VERBS}
+    tables: dict[str, object] = {name: {} for name in OF_VERBS} | {"run": {"log": [str(log)]}}
     assert found == {**done.json["settings"], **tables}
     assert found["where"] == WHERE and found["same"] == "price"
     assert done.json["guessed"].keys() <= found.keys()

@@ -164,8 +164,10 @@ def _entry(
 
 
 def _of_verbs(logs: list[str]) -> Iterator[str]:
-    """Tables of verbs, their options as comments; a run is of the log that was looked at."""
-    examples = {**_EXAMPLES, "log": [without_secrets(log) for log in logs]}
+    """Tables of verbs, their options as comments. A run is of the log that was looked at, if its
+    address holds no secret, which is not for a file."""
+    named = [without_secrets(log) for log in logs]
+    examples = {**_EXAMPLES, "log": named}
     for (verb, *more), command in verbs():
         if more or verb not in OF_VERBS:
             continue
@@ -176,7 +178,8 @@ def _of_verbs(logs: list[str]) -> Iterator[str]:
             default = default_of(option)
             if default is None and isinstance(option.type, click.Choice):
                 default = option.type.choices[0]
-            yield f"# {name} = {_toml(examples.get(name, '') if default is None else default)}"
+            line = f"{name} = {_toml(examples.get(name, '') if default is None else default)}"
+            yield line if name == "log" and named == logs else f"# {line}"
 
 
 def _told(text: str) -> str:

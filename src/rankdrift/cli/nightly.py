@@ -288,8 +288,15 @@ def _end(screen: Screen, record: Record, root: Path) -> None:
     again = "Nothing is new: the results" if record.unchanged else "The results"
     screen.say("", f"{again} are in {folder}. {latest}")
     if record.exit_code:
-        screen.say(f"The run is {record.outcome}: {record.reason}")
-        screen.next("rankdrift", "inspect", *record.log)
+        from rankdrift.monitoring.days import COUNTS_FOLDER
+        from rankdrift.monitoring.record import Outcome
+
+        screen.say(f"It ended as {record.outcome}, exit code {record.exit_code}: {record.reason}")
+        if record.outcome == Outcome.DRIFT:
+            counts = str(root / COUNTS_FOLDER)
+            screen.next("rankdrift", "drift", counts, "--chart", "drift.png")
+        else:
+            screen.next("rankdrift", "inspect", *record.log)
     else:
         curve = str(root / "latest" / "propensities.json")
         screen.next("rankdrift", "train", "LOG", "--propensities", curve, "-o", "ranker.txt")

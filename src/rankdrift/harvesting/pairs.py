@@ -23,6 +23,8 @@ from rankdrift.log.sql.plan import (
 
 # Appearances an hour or more apart: another visit rather than the same one.
 LONG_GAP = 3600
+# Numbers of pairs that are looked at together: bits of an unsigned BIGINT.
+WORD = 64
 # What happened to a pair at a rank, in one number: n appearances, c of them clicked.
 CELL = "({rank} * 32 + {n}) * 32 + {c}"
 
@@ -108,9 +110,11 @@ def appearances(
     if not p.has_search:
         return [*found, Step(APPEARANCES, f"SELECT * FROM {CANDIDATES}")]
     # Both rows are left out, whichever was clicked: to choose by the click would bias.
-    pair = ", ".join(p.pair)
+    pair, suspect = ", ".join(p.pair), "search IS NOT NULL"
+    if p.numbered and not p.dialect.distributed:
+        suspect = f"search IN ({_with_repeats()})"
     twice = (
-        f"SELECT {pair}, search FROM {CANDIDATES} WHERE search IS NOT NULL\n"
+        f"SELECT {pair}, search FROM {CANDIDATES} WHERE {suspect}\n"
         f"GROUP BY {pair}, search HAVING count(*) > 1"
     )
     once = (
@@ -120,20 +124,37 @@ def appearances(
     return [*found, Step(TWICE, twice, keep=True), Step(APPEARANCES, once)]
 
 
+def _with_repeats() -> str:
+    """The searches that show some doc twice.
+
+    A search shows docs of one query, whose pairs have numbers close together: one bit for each of
+    64 tells whether a number came twice, and there are few rows a search, not one for each doc.
+    """
+    bits = f"bit_count(bit_or(CAST(1 AS UBIGINT) << (pair % {WORD})))"
+    return (
+        f"SELECT search FROM {CANDIDATES} WHERE search IS NOT NULL"
+        f" GROUP BY search, pair // {WORD} HAVING count(*) > {bits}"
+    )
+
+
 def _known(p: Planner, which: str) -> str:
     """The keys of pairs, numbered: what follows compares numbers instead of texts.
 
-    Numbers in no order are given out without sorting. Machines that do not know of each other
-    number the keys that share a hash.
+    Pairs of a query have numbers close together, in no other order. Machines that do not know of
+    each other number the keys that share a hash.
     """
     hashed, keys = "h, " if p.dialect.distributed else "", ", ".join(p.keys)
-    order = f"PARTITION BY h ORDER BY {keys}" if hashed else ""
-    before = f" + {p.pairs_before}" if p.pairs_before else ""
+    order = f"PARTITION BY h ORDER BY {keys}" if hashed else f"ORDER BY {p.hash_sql(p.queries)}"
+    number = f"row_number() OVER ({order})"
+    if p.pairs_before:
+        number += f" + {p.pairs_before}"
+    if not hashed:  # half as wide, in every row of a known pair
+        number = f"CAST({number} AS UINTEGER)"
     day = ""
     if p.roles.day and p.day is not None:
         day = f", CAST({p.dialect.literal(p.day or None)} AS DATE) AS day"
     return (
-        f"SELECT {hashed}{keys}{day}, row_number() OVER ({order}){before} AS pair\n"
+        f"SELECT {hashed}{keys}{day}, {number} AS pair\n"
         f"FROM (SELECT DISTINCT {hashed}{keys} FROM {ROWS_SHOWN} WHERE {which}) AS known_keys"
     )
 
@@ -191,7 +212,7 @@ def cells(p: Planner, sums: Mapping[str, str] | None = None, source: str = APPEA
     )
     more = "".join(f",\n  {sql} AS {name}" for name, sql in (sums or {}).items())
     return (
-        f"SELECT {pair}, rank, count(*) AS n, CAST(sum(click) AS BIGINT) AS c"
+        f"SELECT {pair}, rank, count(*) AS n, count(CASE WHEN click > 0 THEN 1 END) AS c"
         f"{times if p.roles.time else ''}{more}\nFROM {source} GROUP BY {pair}, rank"
     )
 
