@@ -164,9 +164,9 @@ class DuckdbEngine:
         self.rows_sql = format.select(Fields(shape, DUCKDB), source)
         self._name_rows(f"({self.rows_sql}) AS rd_rows")
 
-    def _name_rows(self, rows: str) -> None:
+    def _name_rows(self, rows: str, lowest: str | None = None) -> None:
         assert self.format
-        numbered = self._kept(self.format).numbered(rows, DUCKDB)
+        numbered = self._kept(self.format).numbered(rows, DUCKDB, lowest)
         self._con.execute(f"CREATE OR REPLACE VIEW main.rd_log AS {numbered}")
 
     def _kept(self, format: Format) -> Format:
@@ -435,13 +435,20 @@ class DuckdbEngine:
             self._write(self._to_copy(), staged, progress)
         parsed = f"read_parquet({DUCKDB.literal(staged)})"
         if self.format:
-            self._name_rows(parsed)
+            self._name_rows(parsed, self._lowest(parsed))
         else:
             self._con.execute(
                 "CREATE OR REPLACE VIEW main.rd_log AS SELECT * EXCLUDE (rd_filename)"
                 f" FROM {parsed}"
             )
         self.staged = staged
+
+    def _lowest(self, rows: str) -> str | None:
+        """The least ordinal is looked for once: every step reads the rows."""
+        low = self.format and self.format.lowest(rows, DUCKDB)
+        if low:
+            self._con.execute(f"CREATE OR REPLACE TABLE main.rd_lowest AS {low}")
+        return "main.rd_lowest" if low else None
 
     def _to_copy(self) -> str:
         """The rows of a known format, with the columns that are wanted: to write one costs about as
