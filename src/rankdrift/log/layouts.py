@@ -26,6 +26,7 @@ AUTO = "auto"
 """Asks for the layout that the columns speak for."""
 ENGINE_COLUMNS = ("rd_filename", "rd_day")
 """Columns that engines add to those of the source, whatever the layout."""
+_Names = tuple[str, ...]
 _NOTHING_OUTSIDE = "SELECT 'stray_click' AS reason, 0 AS n, 0 AS clicks"
 
 
@@ -218,29 +219,71 @@ class _Events(Layout):
         is the day of what was shown.
         """
         search, doc = _search_and_doc(p)
+        found = "count(*) AS rd_clicks"
+        if p.roles.outcome:
+            found += f", max({self._outcome(p)}) AS rd_outcome"
+        return [
+            Step(
+                "click_events",
+                f"SELECT {search} AS rd_search, {doc} AS rd_doc, {found}\nFROM {p.source}"
+                f" WHERE {_is_event(p, p.rules.click_events)} GROUP BY {search}, {doc}",
+                keep=True,
+            ),
+            self._shown(p, (search, doc), "click_events", ("rd_search", "rd_doc")),
+            *self._joined(p, f"rd_search = {search} AND rd_doc = {doc}"),
+        ]
+
+    def _shown(self, p: Planner, keys: _Names, clicks: str, same: _Names) -> Step:
+        """The results shown, and in `rd_clicked` whether there was a click with the same keys:
+        most have none, and need not be put in any order.
+
+        Parameters
+        ----------
+        p
+            Writes for this log.
+        keys
+            What a result shown has in common with its clicks.
+        clicks, same
+            The step that has the clicks, and how it calls the keys.
+        """
+        shown = _is_event(p, p.rules.shown_events)
+        pair, clicked = (p.dialect.hash.format(", ".join(names)) for names in (keys, same))
+        return Step(
+            "shown_events",
+            f"SELECT rd_shown.*, rd_clicked FROM\n"
+            f"(SELECT *, {pair} AS rd_pair FROM {p.source} WHERE {shown}) AS rd_shown LEFT JOIN\n"
+            f"(SELECT DISTINCT {clicked} AS rd_clicked FROM {clicks}) AS rd_with_clicks\n"
+            "ON rd_clicked = rd_pair",
+        )
+
+    def _joined(self, p: Planner, same: str) -> list[Step]:
+        """The results shown with their clicks, those of `click_events` of which `same` is true: of
+        a doc shown twice in a search the one with the least rank has them."""
+        search, doc = _search_and_doc(p)
         rank, _ = self.rank(p)
         # Engines differ in whether NULLs come first.
         order = f"CASE WHEN {rank} IS NULL THEN 1 ELSE 0 END, {rank}"
         first = f"row_number() OVER (PARTITION BY {search}, {doc} ORDER BY {order})"
-        shown, clicks = _is_event(p, p.rules.shown_events), _is_event(p, p.rules.click_events)
-        found, came = "count(*) AS rd_clicks", "rd_clicks"
+        came, none = "rd_clicks", "0 AS rd_clicks"
         if p.roles.outcome:
-            column = p.column(p.roles.outcome)
-            outcome = values.outcome(*column, p.rules.outcome_at_least, p.dialect)
-            found, came = f"{found}, max({outcome}) AS rd_outcome", "rd_clicks, rd_outcome"
+            came, none = f"{came}, rd_outcome", f"{none}, 0 AS rd_outcome"
         return [
-            Step("shown_events", f"SELECT *, {first} AS rd_first FROM {p.source} WHERE {shown}"),
             Step(
-                "click_events",
-                f"SELECT {search} AS rd_search, {doc} AS rd_doc, {found}\n"
-                f"FROM {p.source} WHERE {clicks} GROUP BY {search}, {doc}",
+                "clicked_events",
+                f"SELECT *, {first} AS rd_first FROM shown_events WHERE rd_clicked IS NOT NULL",
             ),
             Step(
                 SHOWN_SOURCE,
-                f"SELECT shown_events.*, {came} FROM shown_events LEFT JOIN click_events\n"
-                f"ON rd_first = 1 AND rd_search = {search} AND rd_doc = {doc}{p.on_day()}",
+                f"SELECT clicked_events.*, {came} FROM clicked_events LEFT JOIN click_events\n"
+                f"ON rd_first = 1 AND {same}{p.on_day()}\nUNION ALL\n"
+                f"SELECT *, 0 AS rd_first, {none} FROM shown_events"
+                f"{p.on_day('rd_clicked IS NULL')}",
             ),
         ]
+
+    def _outcome(self, p: Planner) -> str:
+        column = p.column(p.roles.outcome or "")
+        return values.outcome(*column, p.rules.outcome_at_least, p.dialect)
 
     def outside(self, p: Planner) -> str:
         shown, clicks = _is_event(p, p.rules.shown_events), _is_event(p, p.rules.click_events)
@@ -257,9 +300,9 @@ class _Events(Layout):
         """FROM: those of the clicks that no result shown belongs to."""
         search, doc = _search_and_doc(p)
         return (
-            f"{clicks} LEFT JOIN"
-            f" (SELECT DISTINCT {search} AS rd_search, {doc} AS rd_doc FROM shown_events)"
-            f" AS rd_shown ON rd_search = {search} AND rd_doc = {doc} WHERE rd_doc IS NULL"
+            f"{clicks} LEFT JOIN (SELECT DISTINCT {search} AS rd_search, {doc} AS rd_doc\n"
+            "FROM shown_events WHERE rd_clicked IS NOT NULL) AS rd_shown\n"
+            f"ON rd_search = {search} AND rd_doc = {doc} WHERE rd_doc IS NULL"
         )
 
     def click(self, p: Planner) -> tuple[str, str]:
@@ -290,47 +333,35 @@ class _Visits(_Events):
     def steps(self, p: Planner) -> list[Step]:
         """As for other events, but for the join. Only what was clicked is put in order of time: a
         window over all that was shown would cost several scans of the log."""
-        shown_events, *_ = super().steps(p)
-        names = f"{self._at(p)}, {self._outcome(p)}"
-        was_shown = (
-            f"SELECT *, 0 AS rd_click FROM (SELECT {names} FROM shown_events) AS rd_shown\n"
-            f"WHERE {_pair(p)} IN (SELECT {_pair(p)} FROM click_rows)"
-        )
+        visit, doc, moment = self._visit_doc_moment(p)
+        clicks = f"{_is_event(p, p.rules.click_events)} AND {visit} IS NOT NULL"
+        came = f"{self._outcome(p) if p.roles.outcome else '0'} AS rd_outcome"
         last = (
             "max(CASE WHEN rd_click = 0 THEN rd_moment END) OVER (PARTITION BY rd_visit, rd_doc"
             " ORDER BY rd_moment, rd_click ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
         )
-        both = f"SELECT *, 1 AS rd_click FROM click_rows\nUNION ALL\n{was_shown}"
-        came = ", ".join(["rd_clicks", *(["rd_outcome"] if p.roles.outcome else [])])
-        visit, doc, moment = self._visit_doc_moment(p)
+        both = (
+            "SELECT *, 1 AS rd_click FROM click_rows\nUNION ALL\n"
+            f"SELECT {self._at(p)}, 0 AS rd_outcome, 0 AS rd_click FROM shown_events"
+            " WHERE rd_clicked IS NOT NULL"
+        )
         return [
-            shown_events,
-            Step("click_rows", f"SELECT {names} FROM {p.source}"
-                 f" WHERE {_is_event(p, p.rules.click_events)} AND {visit} IS NOT NULL"),
+            Step("click_rows", f"SELECT {self._at(p)}, {came} FROM {p.source} WHERE {clicks}"),
+            self._shown(p, (visit, doc), "click_rows", ("rd_visit", "rd_doc")),
             Step(
                 "click_events",
-                f"SELECT rd_visit, rd_doc, rd_last, count(*) AS rd_clicks,"
-                f" max(rd_outcome) AS rd_outcome\n"
+                "SELECT rd_visit, rd_doc, rd_last, count(*) AS rd_clicks,"
+                " max(rd_outcome) AS rd_outcome\n"
                 f"FROM (SELECT *, {last} AS rd_last FROM ({both}) AS rd_both) AS rd_ordered\n"
                 "WHERE rd_click = 1 GROUP BY rd_visit, rd_doc, rd_last",
+                keep=True,
             ),
-            Step(
-                SHOWN_SOURCE,
-                f"SELECT shown_events.*, {came} FROM shown_events LEFT JOIN click_events\n"
-                f"ON rd_first = 1 AND rd_visit = {visit} AND rd_doc = {doc}"
-                f" AND rd_last = {moment}{p.on_day()}",
-            ),
-        ]  # fmt: skip
+            *self._joined(p, f"rd_visit = {visit} AND rd_doc = {doc} AND rd_last = {moment}"),
+        ]
 
     def _at(self, p: Planner) -> str:
         visit, doc, moment = self._visit_doc_moment(p)
         return f"{visit} AS rd_visit, {doc} AS rd_doc, {moment} AS rd_moment"
-
-    def _outcome(self, p: Planner) -> str:
-        if not p.roles.outcome:
-            return "0 AS rd_outcome"
-        column = p.column(p.roles.outcome)
-        return f"{values.outcome(*column, p.rules.outcome_at_least, p.dialect)} AS rd_outcome"
 
     def _visit_doc_moment(self, p: Planner) -> tuple[str, str, str]:
         visit, doc, moment = (p.column(name)[0] for name in
@@ -341,16 +372,11 @@ class _Visits(_Events):
         visit, doc, moment = self._visit_doc_moment(p)
         return (
             f"{clicks} LEFT JOIN (SELECT rd_visit, rd_doc, min(rd_moment) AS rd_since\n"
-            f"FROM (SELECT {self._at(p)} FROM shown_events) AS rd_seen\n"
-            f"WHERE {_pair(p)} IN (SELECT {_pair(p)} FROM click_rows)\n"
-            "GROUP BY rd_visit, rd_doc) AS rd_shown\n"
+            f"FROM (SELECT {self._at(p)} FROM shown_events WHERE rd_clicked IS NOT NULL)"
+            " AS rd_seen GROUP BY rd_visit, rd_doc) AS rd_shown\n"
             f"ON rd_visit = {visit} AND rd_doc = {doc} AND rd_since <= {moment}"
             " WHERE rd_doc IS NULL"
         )
-
-
-def _pair(p: Planner) -> str:
-    return p.dialect.hash.format("rd_visit, rd_doc")
 
 
 def _search_and_doc(p: Planner) -> tuple[str, str]:
@@ -395,7 +421,7 @@ EVENTS = _Events(
     # they would make every repeat look like "twice in one search". Only event logs, where clicks
     # are joined to results by it, use query_id this way (OpenSearch's UBI does).
     synonyms={"search": ("query_id", *SYNONYMS["search"])},
-    adds=("rd_doc", "rd_first", "rd_search", "rd_clicks", "rd_outcome"),
+    adds=("rd_doc", "rd_pair", "rd_clicked", "rd_first", "rd_search", "rd_clicks", "rd_outcome"),
     crosses_days=True,
 )
 VISITS = _Visits(**{f.name: getattr(EVENTS, f.name) for f in fields(EVENTS)})

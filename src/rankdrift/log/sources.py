@@ -3,6 +3,7 @@
 import glob
 import gzip
 import hashlib
+import json
 import os
 import shlex
 import zlib
@@ -51,6 +52,11 @@ class Files:
     def array(self) -> bool:
         """Whether this is JSON of one array, not an object a line."""
         return self.format == "json" and _begins(self.paths[0]).lstrip().startswith(b"[")
+
+    @property
+    def whole(self) -> tuple[str, ...]:
+        """Of JSON, the files whose documents are not a line each: an array, or one over lines."""
+        return tuple(path for path in self.paths if _over_lines(_begins(path)))
 
     @property
     def told_by_folders(self) -> set[str]:
@@ -238,6 +244,17 @@ def _begins(path: str) -> bytes:
             return bytes(file.read(_LOOKED_AT))
     except (OSError, EOFError, zlib.error):
         return b"?"
+
+
+def _over_lines(begin: bytes) -> bool:
+    """Whether a file of JSON that begins so has other than a document in its first line."""
+    first, end, _ = begin.lstrip().partition(b"\n")
+    if first.startswith(b"["):
+        return True
+    try:
+        return bool(end) and not json.loads(first)
+    except ValueError:
+        return first.startswith(b"{")
 
 
 def _check_packing(path: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from support.log_formats import WRITERS, plain_log
 
 from rankdrift import harvest, read_log
+from rankdrift.core.errors import BadLog
 
 spark_session = pytest.importorskip("support.spark_session", reason="needs the extra `spark`")
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.slow]
@@ -70,9 +71,21 @@ def test_other_spellings_are_read_alike(tmp_path):
     ]
     ways += [[{"hits": {"hits": [{"_source": document} for document in ways[1]]}}]]
     ways += [[ways[1][0], {"events": ways[1][1:]}]]
-    for n, documents in enumerate(ways):
-        path = tmp_path / f"log{n}.jsonl"
-        path.write_text("\n".join(map(json.dumps, documents)))
-        for log in (read_log(path), read_log(path, session=session)):
+    logs = [{"log.jsonl": "\n".join(map(json.dumps, documents))} for documents in ways]
+    # Lines beside a document that is over several lines, and beside an array.
+    sent = {"events": ways[1][1:]}
+    logs += [{"a.json": json.dumps(ways[1][0]), "b.json": json.dumps(sent, indent=1)}]
+    logs += [{"a.json": json.dumps(ways[1][0]), "b.json": json.dumps(ways[1][1:], indent=1)}]
+    for n, files in enumerate(logs):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        for name, text in files.items():
+            (folder / name).write_text(text)
+        for log in (read_log(folder), read_log(folder, session=session)):
             select = f"SELECT event, query, doc, rank FROM {log.engine.source}"
             assert [*map(tuple, log.engine.query(select))] == [("item_impression", "tea", "d", 3)]
+    two = tmp_path / "two.json"
+    two.write_text("\n".join(json.dumps(document, indent=1) for document in ways[1]))
+    assert len(read_log(two, format="ubi").engine.query("SELECT * FROM rd_log")) == 1
+    with pytest.raises(BadLog, match=r"several documents over more than a line each.*jq -c"):
+        read_log(two, format="ubi", session=session)

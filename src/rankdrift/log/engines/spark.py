@@ -7,7 +7,7 @@ import re
 import uuid
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import duckdb
 
 from rankdrift.core.database import connect
-from rankdrift.core.dialects import SPARK, Dialect
+from rankdrift.core.dialects import DUCKDB, SPARK, Dialect
 from rankdrift.core.errors import BadLog, BadOption, MissingExtra
 from rankdrift.log.columns import Column, ColumnKind
 from rankdrift.log.engines.engine import Day, Progress
@@ -362,19 +362,47 @@ def _is_classic(session: Any) -> bool:
 
 def _read_format(session: Any, files: Files, format: Format) -> Any:
     """The fields of a known format from text files; what is of another type is NULL."""
-    paths = [path if "://" in path else _literal_path(path) for path in files.paths]
     if format.reads == "json":
         fields = (f"{SPARK.quote(name)} {_ddl(inner)}" for name, inner in format.read.items())
-        reader = session.read.schema(", ".join(fields)).option("multiLine", files.array)
-        frame = reader.json(paths)
+        reader = session.read.schema(", ".join(fields))
+        whole = files.whole
+        _refuse_several(whole)
+        lines = [path for path in files.paths if path not in whole]
+        frames = [
+            reader.option("multiLine", over_lines).json(_for_spark(paths))
+            for over_lines, paths in ((False, lines), (True, whole))
+            if paths
+        ]
+        frame = reduce(lambda one, other: one.union(other), frames)
         alone = ", ".join(SPARK.quote(name) for name in format.spelt or format.shape)
         lists = format.documents(f"array(struct({alone}))", "array()", SPARK)
         return frame.selectExpr(f"inline(concat({lists}))") if lists else frame
-    return session.read.text(paths).selectExpr(
+    return session.read.text(_for_spark(files.paths)).selectExpr(
         "nullif(value, '') AS line",
         "monotonically_increasing_id() AS rd_line",
         f"input_file_name() AS {FILE_NAME}",
     )
+
+
+def _for_spark(paths: Iterable[str]) -> list[str]:
+    return [path if "://" in path else _literal_path(path) for path in paths]
+
+
+def _refuse_several(whole: Iterable[str]) -> None:
+    """Of several documents that are not a line each, Spark would read the first alone."""
+    with connect() as con:
+        for path in whole:
+            read = f"read_json_objects({DUCKDB.literal(glob.escape(path))}, format='unstructured')"
+            try:
+                found = con.sql(f"SELECT 1 FROM {read} LIMIT 2").fetchall()
+            except duckdb.Error:  # damaged, or too long: Spark will say what is wrong
+                continue
+            if len(found) > 1:
+                raise BadLog(
+                    f"{path!r} has several documents over more than a line each, which Spark does "
+                    "not read. Have each on a line of its own (`jq -c .` writes them so), or use "
+                    "--engine duckdb."
+                )
 
 
 def _parsed(text: str, shape: Any) -> str:
@@ -403,7 +431,7 @@ def _shape(type_: Any) -> Any:
 
 def _read(session: Any, files: Files) -> Any:
     reader = session.read
-    paths = [path if "://" in path else _literal_path(path) for path in files.paths]
+    paths = _for_spark(files.paths)
     root = _partition_root(files.paths)
     if root and _folders_tell(files):
         reader = reader.option("basePath", root)

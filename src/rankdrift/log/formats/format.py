@@ -336,24 +336,38 @@ class Format:
         names = (*(name for name in self.columns if name != "rank"), "ordinal", "place")
         return {name: self._kind(name) for name in names}
 
-    def numbered(self, source: str, d: Dialect) -> str:
-        """The SELECT from the rows that `select` gives to those with ranks from 1: ordinals count
-        from 0 if any of them is 0."""
-        names = ", ".join(d.quote(name) for name in self.columns if name != "rank")
+    def lowest(self, source: str, d: Dialect) -> str | None:
+        """The SELECT of the least ordinal of all that was shown, from the rows that `select` gives:
+        `rd_low`, NULL if none was logged. None where ranks need no telling."""
         if not self.counts_from:
+            return None
+        shown = f"{d.quote('event')} IN ({d.literals(self.shown_events)})"
+        return f"SELECT min(ordinal) AS rd_low FROM {source} WHERE {shown} AND ordinal >= 0"
+
+    def numbered(self, source: str, d: Dialect, lowest: str | None = None) -> str:
+        """The SELECT from the rows that `select` gives to those with ranks from 1: ordinals count
+        from 0 if any of them is 0.
+
+        Parameters
+        ----------
+        source
+            The rows.
+        d
+            The dialect.
+        lowest
+            The table that has what `lowest` selects, if that was kept.
+        """
+        names = ", ".join(d.quote(name) for name in self.columns if name != "rank")
+        low = self.lowest(source, d)
+        if not low:
             return f"SELECT {names}, {d.quote('rank')} FROM {source}"
-        event = d.quote("event")
-        low = (
-            f"(SELECT min(ordinal) AS rd_low FROM {source}"
-            f" WHERE {event} IN ({d.literals(self.shown_events)}) AND ordinal >= 0) AS rd_lowest"
-        )
         first = "CASE WHEN rd_low = 0 THEN 0 ELSE 1 END"
         if self.first_rank is not None:
             first = str(self.first_rank)
         place = "place" if self.place_fills_in else "CASE WHEN rd_low IS NULL THEN place END"
         return (
             f"SELECT {names}, ordinal, coalesce(ordinal + 1 - {first}, {place}) AS rank"
-            f" FROM {source} CROSS JOIN {low}"
+            f" FROM {source} CROSS JOIN {lowest or f'({low}) AS rd_lowest'}"
         )
 
     def as_columns(self) -> dict[str, Column]:

@@ -5,7 +5,7 @@ import re
 from rankdrift.log.formats.format import LINES, Fields, Format, Sight, named, unfolded
 from rankdrift.log.layouts import LONG
 
-_LINE = re.compile(r"[^\t]+\t[^\t]+\t\d+/\d+/\d+ [^\t]+\t[^\t]*\t\S+-[01]( \S+-[01])*\s*")
+_LINE = re.compile(r"\d+\t[^\t]+\t\d+/\d+/\d+ [^\t]+\t[^\t]*\t\S+-[01]( \S+-[01])*\s*")
 
 
 class _Mind(Format):
@@ -19,23 +19,24 @@ class _Mind(Format):
         part = {n: d.element.format("e_parts", n) for n in range(1, 6)}
         date = d.part.format(part[3], "' '", 1)
         month, day, year = (d.part.format(date, "'/'", n) for n in (1, 2, 3))
-        iso = f"concat({year}, '-', lpad({month}, 2, '0'), '-', lpad({day}, 2, '0'), ' 00:00:00')"
+        iso = f"concat({year}, '-', lpad({month}, 2, '0'), '-', lpad({day}, 2, '0'))"
         shown = named(
             f,
             cut,
-            e_id=part[1],
+            e_id=d.integer.format(part[1]),
             e_user=part[2],
-            e_day=d.instant_day.format(d.text_instant.format(iso), "'UTC'"),
+            e_day=d.text_day.format(iso),
             e_news=d.cut.format(d.trim.format(part[5]), "' '"),
         )
-        label, news = "right(rd_doc, 2)", "left(rd_doc, length(rd_doc) - 2)"
+        clicked, passed = "rd_doc LIKE '%-1'", "rd_doc LIKE '%-0'"
+        news = "substr(rd_doc, 1, length(rd_doc) - 2)"
         return self.rows(
             f,
             unfolded(shown, "e_news", d),
             search="e_id",
-            doc=f"nullif(CASE WHEN {label} IN ('-0', '-1') THEN {news} ELSE rd_doc END, '')",
+            doc=f"nullif(CASE WHEN {passed} OR {clicked} THEN {news} ELSE rd_doc END, '')",
             rank="CASE WHEN rd_doc IS NOT NULL THEN rd_place END",
-            click=f"CASE {label} WHEN '-1' THEN 1 WHEN '-0' THEN 0 END",
+            click=f"CASE WHEN {passed} THEN 0 WHEN {clicked} THEN 1 END",
             day="e_day",
             user="e_user",
         )
@@ -58,6 +59,7 @@ MIND = _Mind(
     },
     layout=LONG,
     roles={"query": "doc"},
+    kinds={"search": "int"},
     remark="Its authors shuffled the news of every impression, so places say nothing about ranks: "
     "a flat curve is the right answer, and no bias can be learned from it.",
 )

@@ -1,10 +1,10 @@
 """TianGong-ST: sessions of Sogou in XML, an element a line."""
 
-from rankdrift.log.formats.format import FILE_NAME, LINES, Fields, Format, Sight, named
+from rankdrift.log.formats.format import FILE_NAME, LINES, Fields, Format, Sight, named, told_by
 from rankdrift.log.layouts import EVENTS
 
 _MARKS = ("<session num=", "<interaction num=", "<query_id>", "<result rank=", "<docid>")
-_TOLD = ("<docid>", "<result ", "<rank>", "<clicked", "<query_id>", "<interaction ", "<session ")
+_TOLD = "<(docid>|result |rank>|clicked|query_id>|interaction |session )"
 
 
 class _Tiangong(Format):
@@ -19,8 +19,17 @@ class _Tiangong(Format):
         def there(tag: str) -> str:
             return f"{d.find.format('line', d.literal(tag))} > 0"
 
-        def found(tag: str, before: str = "") -> str:  # a pattern takes ten times as long
-            value = d.extract.format("line", d.literal(f"{tag}{before}([^<\"']*)"))
+        def until(end: str, after: str) -> str:  # a pattern takes ten times as long
+            return f"substr({after}, 1, {d.find.format(after, d.literal(end))} - 1)"
+
+        def text(tag: str) -> str:
+            after = f"substr(line, {d.find.format('line', d.literal(tag))} + {len(tag)})"
+            return f"CASE WHEN {there(tag)} THEN nullif({until('<', after)}, '') END"
+
+        def attribute(tag: str, name: str) -> str:
+            begin = f"{d.find.format('line', d.literal(f'{name}='))} + {len(name) + 2}"
+            after = f"replace(substr(line, {begin}), {d.literal(chr(39))}, '\"')"
+            value = until('"', after)
             return f"CASE WHEN {there(tag)} THEN nullif({value}, '') END"
 
         def last(name: str, at: str) -> str:
@@ -29,15 +38,15 @@ class _Tiangong(Format):
 
         lines = named(
             f,
-            f"{source} WHERE {' OR '.join(map(there, _TOLD))}",
+            f"{source} WHERE {d.matches.format('line', d.literal(_TOLD))}",
             e_line="rd_line",
-            e_session=found("<session ", "[^>]*num=[\"']"),
-            e_asked=found("<interaction ", "[^>]*num=[\"']"),
-            e_query=found("<query_id>"),
-            e_rank=found("<result ", "[^>]*rank=[\"']"),
-            e_doc=found("<docid>"),
+            e_session=attribute("<session ", "num"),
+            e_asked=attribute("<interaction ", "num"),
+            e_query=text("<query_id>"),
+            e_rank=attribute("<result ", "rank"),
+            e_doc=text("<docid>"),
             e_clicked=there("<clicked"),
-            e_click=found("<rank>"),
+            e_click=text("<rank>"),
         )
         begins = "e_asked IS NOT NULL OR e_query IS NOT NULL"  # the query before it is over
         said = (
@@ -58,7 +67,8 @@ class _Tiangong(Format):
             e_rank=d.integer.format("coalesce(e_click, rd_rank)"),
             e_doc="CASE WHEN e_click IS NULL THEN e_doc END",
         )
-        doc = f"max(e_doc) OVER (PARTITION BY {FILE_NAME}, e_asked, e_rank)"
+        place = told_by((FILE_NAME, "e_asked", "e_rank"), d)
+        doc = f"max(e_doc) OVER (PARTITION BY {place})"
         return self.rows(
             f,
             acts,

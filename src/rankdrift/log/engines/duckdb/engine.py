@@ -91,7 +91,9 @@ class DuckdbEngine:
         with reading(source):
             self.folders = folders_tell(self._con, source)
             self._open_log(source, options)
-            self.columns: Mapping[str, Column] = self._describe()
+            self.columns: Mapping[str, Column] = (
+                self.format.as_columns() if self.format else self._describe()
+            )
 
     def _connect(self, memory: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
         config: dict[str, Any] = {
@@ -162,11 +164,12 @@ class DuckdbEngine:
         source, shape = fitted(format, f"{read} AS rd_read", shape, DUCKDB, parsed)
         check_fields(format, shape)
         self.rows_sql = format.select(Fields(shape, DUCKDB), source)
-        self._name_rows(f"({self.rows_sql}) AS rd_rows")
+        if not self._copied:
+            self._name_rows(f"({self.rows_sql}) AS rd_rows")
 
-    def _name_rows(self, rows: str) -> None:
+    def _name_rows(self, rows: str, lowest: str | None = None) -> None:
         assert self.format
-        numbered = self._kept(self.format).numbered(rows, DUCKDB)
+        numbered = self._kept(self.format).numbered(rows, DUCKDB, lowest)
         self._con.execute(f"CREATE OR REPLACE VIEW main.rd_log AS {numbered}")
 
     def _kept(self, format: Format) -> Format:
@@ -411,15 +414,21 @@ class DuckdbEngine:
         """Copy the log again, with all its columns."""
         self._wanted, self.staged = None, None
         shutil.rmtree(self.path(BY_DAY), ignore_errors=True)
-        self._name_rows(f"({self.rows_sql}) AS rd_rows")
+        if not self._copied:
+            self._name_rows(f"({self.rows_sql}) AS rd_rows")
         self._stage(progress)
 
+    @property
+    def _copied(self) -> bool:
+        """Is the log read from a copy? Text formats are parsed once, into Parquet: the plan reads
+        its rows several times."""
+        again = not self.format or self.format.read_again
+        return isinstance(self.input, Files) and not (self.input.format == "parquet" and again)
+
     def _stage(self, progress: Progress | None = None) -> None:
-        """Text formats are parsed once, into Parquet: the plan reads its rows several times."""
+        """Make the copy, if there is none."""
         source = self.input
-        if self.staged or not isinstance(source, Files):
-            return
-        if source.format == "parquet" and (not self.format or self.format.read_again):
+        if self.staged or not self._copied or not isinstance(source, Files):
             return
         staged = self.path("staged.parquet")
         read = reader(source.paths, source.format, filename=True, folders=self.folders)
@@ -435,13 +444,20 @@ class DuckdbEngine:
             self._write(self._to_copy(), staged, progress)
         parsed = f"read_parquet({DUCKDB.literal(staged)})"
         if self.format:
-            self._name_rows(parsed)
+            self._name_rows(parsed, self._lowest(parsed))
         else:
             self._con.execute(
                 "CREATE OR REPLACE VIEW main.rd_log AS SELECT * EXCLUDE (rd_filename)"
                 f" FROM {parsed}"
             )
         self.staged = staged
+
+    def _lowest(self, rows: str) -> str | None:
+        """The least ordinal is looked for once: every step reads the rows."""
+        low = self.format and self.format.lowest(rows, DUCKDB)
+        if low:
+            self._con.execute(f"CREATE OR REPLACE TABLE main.rd_lowest AS {low}")
+        return "main.rd_lowest" if low else None
 
     def _to_copy(self) -> str:
         """The rows of a known format, with the columns that are wanted: to write one costs about as
@@ -457,7 +473,8 @@ class DuckdbEngine:
         self._con.execute(f"SET preserve_insertion_order = {ordered}")
         try:
             self.execute(
-                f"COPY ({rows}) TO {DUCKDB.literal(path)} (FORMAT parquet, COMPRESSION lz4_raw)",
+                f"COPY ({rows}) TO {DUCKDB.literal(path)}"
+                " (FORMAT parquet, COMPRESSION lz4_raw, WRITE_BLOOM_FILTER false)",
                 f"parsing {getattr(self.input, 'format', '')}",
                 progress,
             )
