@@ -18,6 +18,7 @@ from rankdrift.log.columns import Column, ColumnKind
 from rankdrift.log.engines.duckdb.days import BY_DAY, DuckdbDays
 from rankdrift.log.engines.duckdb.readers import (
     FOLDERS_LEFT,
+    check_objects,
     folders_tell,
     format_reader,
     parsed,
@@ -92,6 +93,7 @@ class DuckdbEngine:
             self.folders = folders_tell(self._con, source)
             self._open_log(source, options)
             self.columns: Mapping[str, Column] = self._describe()
+        check_objects(source, self.columns)
 
     def _connect(self, memory: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
         config: dict[str, Any] = {
