@@ -39,6 +39,13 @@ def test_addresses_that_nobody_reads_are_no_damaged_files(scheme):
     assert "damaged" not in str(error.value) and "word" not in str(error.value)
 
 
+def test_packed_files_without_a_name_may_be_damaged(tmp_path):
+    packed = gzip.compress(b"q\t1\n" * 200, mtime=0)
+    (tmp_path / "log").write_bytes(packed[:10] + bytes(20) + packed[30:])
+    with pytest.raises(BadLog, match="Cannot tell the format"):
+        find(tmp_path / "log")
+
+
 def test_an_address_of_a_file_here_is_its_path(tmp_path):
     (tmp_path / "a b.csv").write_text("x\n")
     assert find(f"file://{tmp_path}/a%20b.csv").paths == (str(tmp_path / "a b.csv"),)

@@ -309,7 +309,7 @@ def _begins_like(path: str) -> str:
             packed = file.read(2) == b"\x1f\x8b"
         with (gzip.open if packed else open)(path, "rb") as file:
             first = file.read(4096).lstrip()
-    except (OSError, EOFError):  # not here, or damaged: who reads it will say so
+    except (OSError, EOFError, zlib.error):  # not here, or damaged: who reads it will say so
         raise cannot_tell(path) from None
     if first.startswith(b"PAR1"):
         return "parquet"

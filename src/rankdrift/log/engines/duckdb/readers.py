@@ -5,6 +5,7 @@ import gzip
 import json
 import re
 import shlex
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
@@ -208,7 +209,7 @@ def _broken_line(path: str, number: int, why: str) -> str:
                 if line.strip() and not _is_json(line):
                     where, number = f"Line {at:,}", at
                     break
-    except (OSError, EOFError):  # of another packing, or elsewhere
+    except (OSError, EOFError, zlib.error):  # damaged, of another packing, or elsewhere
         pass
     name = shlex.quote(without_secrets(path))
     look = f"zcat {name} | sed -n {number}p" if packed else f"sed -n {number}p {name}"
