@@ -102,6 +102,17 @@ ROOMS = {
     "inspection page": Room(
         "report/page/inspection.py", "report/test_inspection_page.py cli/test_page.py"
     ),
+    "relevance": Room("judging/shrinkage.py", "judging/test_shrinkage.py"),
+    "drift": Room("monitoring/drift*.py", "monitoring/test_drift.py"),
+    "click models": Room(
+        "clickmodels/chain.py clickmodels/products.py",
+        "clickmodels/test_likelihoods.py clickmodels/test_fitting.py",
+    ),
+    "posterior": Room(
+        "estimation/bayes/*.py",
+        "estimation/bayes/test_posterior_by_hand.py estimation/bayes/test_convergence.py "
+        "estimation/bayes/test_beta_nodes.py estimation/bayes/test_estimating.py",
+    ),
 }
 
 
@@ -343,7 +354,8 @@ class Laboratory:
         if not child:
             self._become(tests, said, limit)
         code: int | None = None
-        while time.monotonic() < start + limit:
+        end = start + limit * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))  # others wait
+        while time.monotonic() < end:
             done, status = os.waitpid(child, os.WNOHANG)
             if done:
                 code = os.waitstatus_to_exitcode(status)
@@ -482,7 +494,11 @@ def main() -> None:
         parser.error(f"no such room: {', '.join(unknown)}. There are: {', '.join(ROOMS)}")
     hidden = readable()
     if hidden:
-        sys.exit(f"Mutants run as nobody, who may not look into {hidden}. Start as another user.")
+        sys.exit(
+            f"Mutants run as nobody, who may not look into {hidden}. Start as another user; or, if "
+            "it is Python that is there, with one that everybody may read, in an environment of "
+            "its own:\n    rm -r .venv && make mutants PYTHON=/usr/bin/python3"
+        )
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads and forks do not go together
     for name in PRELOADED:
         importlib.import_module(name)

@@ -4,6 +4,8 @@ out, and what it says ends with the next command to try."""
 import json
 import re
 import shlex
+import shutil
+from pathlib import Path
 
 import click
 import duckdb
@@ -198,7 +200,10 @@ def test_logs_without_pairs_are_to_be_looked_at(rankdrift, still_log, tmp_path, 
 def test_results_are_not_taken_for_logs(rankdrift, runs, monkeypatch):
     monkeypatch.chdir(runs[0])
     assert rankdrift("estimate", "counts.parquet", "-o", "p.csv", "-q").code == 0
+    Path("by-day").mkdir()
+    shutil.copy("counts.parquet", "by-day/2024-05-01.parquet")
     for path, told in (
+        ("by-day", "These are counts, made by rankdrift: try `rankdrift estimate by-day"),
         ("counts.parquet", "These are counts, made by rankdrift: try `rankdrift estimate"),
         ("p.csv", "These are propensities, made by rankdrift: try `rankdrift train LOG"),
         ("propensities.json", "These are propensities"),

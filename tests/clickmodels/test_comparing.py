@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -119,6 +120,10 @@ def test_only_those_asked_for_and_what_they_are_set_beside():
 def test_too_little_is_not_taken_for_an_answer():
     with pytest.raises(BadLog, match="too few"):
         rankdrift.compare_models(table("pbm", 3))
+    one = table("dbn", 2_000).filter(pc.equal(table("dbn", 2_000)["query"], 0))
+    found = rankdrift.compare_models(one, models=["dbn"])
+    assert found.verdict == Verdict.CANNOT_TELL and "of 1 query" in found.words
+    assert found.scores["dbn"].more is None  # no interval of one query, which would have no width
     few = rankdrift.compare_models(table("pbm", 60), models=["ubm", "dbn"])
     assert few.verdict in (Verdict.CANNOT_TELL, Verdict.GOOD)
 

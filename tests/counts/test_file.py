@@ -140,6 +140,13 @@ def test_a_parquet_file_of_another_kind_is_refused(tmp_path, con, stored, words)
         Counts.load(tmp_path / "other")
 
 
+def test_judgments_are_no_counts(tmp_path, con):
+    marked = "KV_METADATA {rankdrift_judgments: '{}'}"
+    con.execute(f"COPY (SELECT 1) TO '{tmp_path}/j' (FORMAT parquet, {marked})")
+    with pytest.raises(BadCounts, match="holds judgments, not counts"):
+        Counts.load(tmp_path / "j")
+
+
 @pytest.mark.parametrize("ending", [".csv", ".json", ".parquet"])
 def test_propensities_are_no_counts(tmp_path, ending):
     path = tmp_path / f"curve{ending}"

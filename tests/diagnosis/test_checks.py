@@ -31,6 +31,7 @@ from rankdrift.diagnosis.checks import (
     period,
     queries,
     relevance,
+    support,
     users,
 )
 from rankdrift.diagnosis.checks.queries import within_queries
@@ -379,3 +380,15 @@ def test_buckets_of_many_queries_do_not_pass_for_queries(queries):
         true += float(odd @ even)
     assert found == pytest.approx(true, rel=0.04)
     assert naive / true > (1.01 if queries == 300 else 2)
+
+
+# -- support ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("thin", "verdict"), [(0, GOOD), (3, GOOD), (4, CANNOT_TELL)])
+def test_a_curve_cannot_be_told_where_more_than_half_of_its_ranks_are_thin(thin, verdict):
+    counts = simulate(300, 6, 3).counts
+    terms = fit(counts, Options("loglog")).likelihood
+    fitted = SimpleNamespace(likelihood=terms, supported=np.arange(6) < 6 - thin)
+    found = support.check(SimpleNamespace(counts=counts, fitted=fitted))
+    assert found.verdict == verdict and found.numbers["weak"] == list(range(7 - thin, 7))

@@ -52,6 +52,9 @@ def test_what_matters_is_how_far_for_what_is_known():
     error = np.where(deep, 0.5, 0.05)
     found = widest_block([curve(flat, error), curve(flat + far, error)])
     assert (found.ranks, found.percent) == ("6–10", pytest.approx(8))
+    # 0.148 / (0.13 / sqrt(10)) is more than 0.077 / (0.05 / sqrt(5)).
+    error = np.where(deep, 0.13, 0.05)
+    assert widest_block([curve(flat, error), curve(flat + far, error)]).ranks == "11–20"
 
 
 def test_what_is_told_otherwise():

@@ -152,5 +152,11 @@ def test_what_is_not_whole_or_does_not_go_together_is_refused(exported, tmp_path
     other = read_log(str(tmp_path / "log.parquet"), query="query", day="on", max_rank=3)
     with pytest.raises(BadLog, match=r"different options.*max_rank"):
         open_appearances([str(one[0]), str(appearances_by_day(other, tmp_path / "3")[1])])
+    said = one[0].read_bytes()
+    for at in (len(said) // 2, len(said) - 20, said.rindex(b"rankdrift_stamp") + 20):
+        one[0].write_bytes(said[:at] + bytes([said[at] ^ 1]) + said[at + 1 :])
+        with pytest.raises(BadLog, match=r"changed since it was written|damaged"):
+            open_appearances(str(one[0]))
+    assert appearances_by_day(log, tmp_path / "one") == one and one[0].read_bytes() == said
     with pytest.raises(MissingColumns, match="--segment device"):
         read_statistics(open_appearances(str(tmp_path / "one")), by_device())

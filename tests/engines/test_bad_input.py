@@ -1,6 +1,7 @@
 """Bad logs and bad options: an error that says what is wrong, or a plain result; never a crash."""
 
 import gc
+import gzip
 import json
 import os
 import random
@@ -345,6 +346,25 @@ def test_other_files_that_are_not_what_their_name_says(tmp_path, name, text):
     with pytest.raises(RankdriftError) as error:
         harvest(read_log(tmp_path / name))
     assert len(str(error.value)) > 20
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_line_that_is_no_json_is_named(tmp_path, packed):
+    """By its file and its own number, with a way to look at it, though others are whole."""
+    line = '{"query": "q", "doc": "d", "rank": 1, "click": 0}\n'
+    (tmp_path / "a.jsonl").write_text(line * 9)
+    name = "b.jsonl.gz" if packed else "b.jsonl"
+    text = (line * 6 + line[:14] + "\n" + line * 2).encode()
+    (tmp_path / name).write_bytes(gzip.compress(text) if packed else text)
+    with pytest.raises(BadLog) as error:
+        harvest(read_log([tmp_path / "a.jsonl", tmp_path / name]))
+    says(error, "Line 7 of", name, "sed -n 7p", "take it out")
+
+
+def test_a_line_of_json_that_is_no_object(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"query": "q", "doc": "d", "rank": 1, "click": 0}\n3\n')
+    with pytest.raises(BadLog, match=r"Not every line of '.*a.jsonl' is an object.*Take those"):
+        read_log(tmp_path / "a.jsonl")
 
 
 def test_a_csv_with_a_header_only(tmp_path):

@@ -8,9 +8,9 @@ from oracle.harvest_oracle import tally
 from support.harness import ODD_SEGMENTS, assert_same, random_log, with_holes, write_parquet
 
 from rankdrift.core.dialects import DIALECTS
-from rankdrift.core.errors import BadCounts, Remark
+from rankdrift.core.errors import BadCounts, BadOption, Remark
 from rankdrift.counts.counts import Counts
-from rankdrift.harvesting.warehouse import import_counts, warehouse_sql
+from rankdrift.harvesting.warehouse import import_counts, warehouse_sql, written
 from rankdrift.log.log import read_log
 
 LAYOUTS = {
@@ -104,6 +104,12 @@ def test_a_result_of_an_older_statement_is_read_as_it_was_written(result):
     assert not counts.overflow_known and counts.segments == new.segments
     for name in ("pairs", "rank_pairs", "by_rank"):
         assert counts.tables[name].equals(new.tables[name])
+
+
+def test_a_table_without_a_name_is_refused():
+    for name in ("", " ", "shop..events"):
+        with pytest.raises(BadOption, match="no name of a table"):
+            written(name, DIALECTS.get("duckdb"))
 
 
 def test_a_segment_column_left_out_is_named(result):

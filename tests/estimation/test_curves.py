@@ -327,6 +327,9 @@ def test_a_new_part_is_one_object():
             curve("stop")
         with pytest.raises(BadOption, match="Only a loglog or step curve can be drawn on"):
             estimate(counts, curve="direct", extrapolate_to=9)
+        for wrong in (0, 10**8):  # of which the errors alone would fill the memory
+            with pytest.raises(BadOption, match="extrapolate_to is a rank, from 1 to 10,000"):
+                estimate(counts, curve="step(3)", extrapolate_to=wrong)
         assert "'step(3)'" in _help()
     assert "'step(3)'" not in _help()
     with pytest.raises(BadOption, match="No curve 'step"):

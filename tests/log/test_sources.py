@@ -32,6 +32,25 @@ def test_nothing_is_fetched_to_read_what_is_elsewhere(tmp_path, monkeypatch):
     assert not list(tmp_path.rglob("*.duckdb_extension*"))
 
 
+@pytest.mark.parametrize("scheme", ["ftp", "hdfs", "nonsense"])
+def test_addresses_that_nobody_reads_are_no_damaged_files(scheme):
+    with pytest.raises(BadLog, match=rf"nothing here reads {scheme}://.* s3://, .*Copy") as error:
+        read_log(f"{scheme}://me:word@host/x.parquet")
+    assert "damaged" not in str(error.value) and "word" not in str(error.value)
+
+
+def test_packed_files_without_a_name_may_be_damaged(tmp_path):
+    packed = gzip.compress(b"q\t1\n" * 200, mtime=0)
+    (tmp_path / "log").write_bytes(packed[:10] + bytes(20) + packed[30:])
+    with pytest.raises(BadLog, match="Cannot tell the format"):
+        find(tmp_path / "log")
+
+
+def test_an_address_of_a_file_here_is_its_path(tmp_path):
+    (tmp_path / "a b.csv").write_text("x\n")
+    assert find(f"file://{tmp_path}/a%20b.csv").paths == (str(tmp_path / "a b.csv"),)
+
+
 def test_a_folder_is_its_log_files_in_order_without_hidden_ones(folder):
     found = find(folder)
     assert names(found) == ["a.parquet", "b.parquet", "sub/c.PARQUET"]

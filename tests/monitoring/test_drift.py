@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from support.worlds import simulate
 
@@ -240,6 +241,12 @@ def test_segments_share_what_is_allowed_and_new_ones_wait():
 def test_what_cannot_be_told_is_said(days):
     with pytest.raises(BadCounts, match=r"1 part of counts with 3 days.*--by day"):
         rankdrift.drift(rankdrift.merge(days[:3]))
+    with pytest.raises(BadCounts, match=rf"newest day of these counts is {days[9].days[-1]}"):
+        rankdrift.drift(days[:10], since="2090-01-01")
+    rows = pa.table({"query": ["q"] * 2, "doc": ["d"] * 2, "rank": [1, 2], "click": [0, 0]})
+    nothing = rankdrift.harvest(rankdrift.read_log(rows))
+    with pytest.raises(BadCounts, match=r"2 parts of counts, none of which has a day"):
+        rankdrift.drift([nothing, nothing])
     with pytest.raises(BadCounts, match="cannot be merged"):
         rankdrift.drift([*days[:8], replace(days[8], options={"same": ["price"]})])
     for wrong, words in (

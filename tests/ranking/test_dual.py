@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 from support.clicklogs import frame, matrix, power
 from support.method_world import made
 
+from rankdrift import read_log
 from rankdrift.core.errors import BadLog, BadOption, NotIdentified
 from rankdrift.methods.click_rates import ctr
 from rankdrift.methods.dual import dual_learning
@@ -192,6 +193,13 @@ def test_what_is_not_given_is_chosen(shown):
     assert not any(tried["norm"] for tried in ranker.choice["tried"])
     assert any("to weigh held-out clicks with" in line for line in said)
     assert train(shown, **options).text == ranker.text
+
+
+def test_trees_that_cannot_be_grown_are_not_told_of():
+    """Where every result is clicked there is nothing to split."""
+    rows = frame(seed=3, searches=60).assign(click=1)
+    found = train(read_log(rows), features="f_1", propensities="dual", trees=4, **ONE)
+    assert found.trees == 1 and np.isfinite(found.predict(np.zeros((2, len(found.features))))).all()
 
 
 def test_what_does_not_go_together_is_said(shown):

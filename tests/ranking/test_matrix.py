@@ -126,10 +126,19 @@ def test_bad_features_are_explained(table, features, error, words):
         read_matrix(read_log(odd, day=""), features=features)
 
 
+def test_columns_that_tell_nothing_are_named(table):
+    odd = table.assign(f_7=3.0, f_8=np.inf, f_9=1e308)
+    said = read_matrix(read_log(odd), features=["f_1", "f_7", "f_8", "f_9"]).remarks
+    assert [line for line in said if "nothing can be learnt" in line] == [
+        "f_8, f_9 have no value in any row, so nothing can be learnt from it.",
+        "f_7 has the same value in every row, so nothing can be learnt from it.",
+    ]
+
+
 def test_memory_is_stated_before_reading_and_too_much_is_refused(table, monkeypatch):
     told = []
     read_matrix(read_log(table), features="f_1", say=told.append)
-    assert told[0].startswith("240 rows with 1 features: about ")
+    assert told[0].startswith("240 rows with 1 feature: about ")
     monkeypatch.setattr("os.sysconf", lambda name: 100)
     with pytest.raises(BadOption, match="this machine has"):
         read_matrix(read_log(table), features="f_1")

@@ -15,6 +15,7 @@ from torture.kinds import RIGHT, kind
 from rankdrift import Counts, Propensities, make_report
 from rankdrift.core.errors import RankdriftError
 from rankdrift.experiments.experiment import Experiment
+from rankdrift.harvesting.appearances import open_appearances
 from rankdrift.judging.judgments import Judgments
 from rankdrift.monitoring.metrics import metrics_text
 from rankdrift.monitoring.record import Record
@@ -36,6 +37,11 @@ def _record(path):
     if not found:
         raise RankdriftError("no record")
     return found
+
+
+def _appearances(path):
+    found = open_appearances(path)
+    return found.metas, found.engine.query(f"FROM {found.engine.source} ORDER BY ALL")
 
 
 def _same_record(a, b):
@@ -86,6 +92,7 @@ ARTEFACTS = {
     "models.json": ("comparison of click models", _page, str.__eq__),
     "truth.json": ("truth", _page, str.__eq__),
     "judgments.parquet": ("judgments", Judgments.load, lambda a, b: _plain(a) == _plain(b)),
+    "appearances.parquet": ("appearances", _appearances, tuple.__eq__),
     "experiment.json": ("experiment", Experiment.load, lambda a, b: a.to_dict() == b.to_dict()),
     "run.json": ("record of a run", _record, _same_record),
     "lightgbm.txt": ("LightGBM model with its record", Ranker.load, _same_ranker),

@@ -29,6 +29,7 @@ from rankdrift.core.digests import sealed
 from rankdrift.diagnosis.diagnosing import diagnose
 from rankdrift.experiments.designs import swap
 from rankdrift.experiments.experiment import Experiment
+from rankdrift.harvesting.appearances import appearances_by_day
 from rankdrift.harvesting.by_day import harvest_by_day
 from rankdrift.log.log import read_log
 from rankdrift.ranking.training import train
@@ -135,6 +136,7 @@ def _make():
         write_parquet(f"log-{i}.parquet", rows, f_1=TYPES["price"], f_2=TYPES["price"])
     log = read_log(LOG[:3], day="on")
     harvest_by_day(log, "days")
+    shutil.copy2(appearances_by_day(log, "appearances by day")[0], "appearances.parquet")
     curve_example.small_counts(800).save("counts.parquet")
     with_comparisons().save("few.parquet")
     by_device().save("segments.parquet")

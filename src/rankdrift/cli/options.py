@@ -272,10 +272,12 @@ def _is_result(path: str) -> str:
     from rankdrift.core.artefacts import ResultKind
     from rankdrift.report.results import gather
 
-    if not os.path.isfile(path) or os.path.getsize(path) > LARGEST_RESULT:
+    inside = sorted(glob.glob(os.path.join(glob.escape(path), "*.parquet")))
+    file = inside[0] if os.path.isdir(path) and inside else path
+    if not os.path.isfile(file) or os.path.getsize(file) > LARGEST_RESULT:
         return ""
     try:
-        ((_, kind),) = gather(path).given
+        ((_, kind),) = gather(file).given
     except RankdriftError:
         return ""
     quoted = shlex.quote(path)

@@ -21,6 +21,7 @@ from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.types import Floats
 from rankdrift.core.verdicts import Verdict
 from rankdrift.core.version import __version__
+from rankdrift.core.words import many
 from rankdrift.counts.funnel import Funnel
 from rankdrift.diagnosis.diagnosing import Check
 from rankdrift.harvesting.taking import take_log
@@ -36,6 +37,8 @@ REFERENCE, FLOOR = "pbm", "rcm"
 SLIGHT, MUCH = 0.02, 0.1
 """How much more than the position-based model another must explain to matter, and to matter much;
 and how sure one must be that none does."""
+FEWEST_QUERIES = 10
+"""Held out, for intervals that come from how queries differ."""
 _ADVICE = {
     Verdict.CAUTION: "Use the curve for how often a rank is looked at. For what one result does to "
     "another, look at the models (rankdrift models).",
@@ -277,8 +280,10 @@ def compare_models(
         if name in left_out:
             raise NotConverged(left_out[name])
     rows = np.bincount(bucket[read.test.pair], minlength=buckets).astype(float)
-    scores = _scores(fitted, found, rows, drawn_weights(buckets, seed), level)
-    verdict, words = _verdict(scores)
+    queries = len(np.unique(read.test.query_of_pair[read.test.pair]))
+    draws = drawn_weights(buckets, seed) if queries >= FEWEST_QUERIES else None
+    scores = _scores(fitted, found, rows, draws, level)
+    verdict, words = _verdict(scores, queries)
     return ModelComparison(
         scores=scores,
         verdict=verdict,
@@ -323,19 +328,21 @@ def _scores(
     fitted: Mapping[str, ClickModel],
     found: Mapping[str, Forecast],
     rows: Floats,
-    weights: Floats,
+    weights: Floats | None,
     level: float,
 ) -> dict[str, Score]:
-    """Differences and their intervals: queries are drawn again and again, by their buckets."""
+    """Differences and their intervals: queries are drawn again and again, by their buckets; without
+    weights there are none."""
     names = list(found)
     sums = np.stack([found[name].by_bucket for name in names], axis=1)
     mean = dict(zip(names, (sums.sum(axis=0) / rows.sum()).tolist(), strict=True))
-    of_draw = np.divide(weights @ sums, np.maximum(weights @ rows, 1.0)[:, None])
+    drawn_anew = np.ones((1, len(rows))) if weights is None else weights
+    of_draw = np.divide(drawn_anew @ sums, np.maximum(drawn_anew @ rows, 1.0)[:, None])
     drawn = {name: of_draw[:, i] for i, name in enumerate(names)}
     ends = ((1 - level) / 2, (1 + level) / 2)
     explained = mean[REFERENCE] - mean[FLOOR]
     explained_drawn = drawn[REFERENCE] - drawn[FLOOR]
-    sound = explained > 0 and bool((explained_drawn > 0).all())
+    sound = weights is not None and explained > 0 and bool((explained_drawn > 0).all())
     scores = {}
     for name in names:
         difference = mean[name] - mean[REFERENCE]
@@ -368,7 +375,12 @@ def _scores(
 # -- words -----------------------------------------------------------------------------------------
 
 
-def _verdict(scores: Mapping[str, Score]) -> tuple[Verdict, str]:
+def _verdict(scores: Mapping[str, Score], queries: int) -> tuple[Verdict, str]:
+    if queries < FEWEST_QUERIES:
+        return Verdict.CANNOT_TELL, (
+            f"What was held out is of {many(queries, 'query', 'queries')}, and how models do is "
+            f"told by how queries differ: {FEWEST_QUERIES} would do. Read more of the log."
+        )
     others = [s for s in scores.values() if s.name not in (REFERENCE, FLOOR)]
     reference = scores[REFERENCE]
     if reference.more is None:

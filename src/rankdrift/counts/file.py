@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.core.artefacts import COUNTS_KEY, looks_like_propensities
+from rankdrift.core.artefacts import COUNTS_KEY, JUDGMENTS_KEY, looks_like_propensities
 from rankdrift.core.artefacts import PROPENSITIES_KEY as PROPENSITIES
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.digests import KEY as DIGEST
@@ -350,6 +350,8 @@ def _checked_metadata(stored: Sequence[tuple[bytes, bytes]]) -> dict[str, Any]:
     if not texts:
         if any(key == PROPENSITIES.encode() for key, _ in stored):
             raise BadCounts(_PROPENSITIES)
+        if any(key == JUDGMENTS_KEY.encode() for key, _ in stored):
+            raise BadCounts("this file holds judgments, not counts. Give what harvest wrote.")
         raise BadCounts(
             "this Parquet file was not written by rankdrift. Give a counts file, or use harvest to "
             "count a log."

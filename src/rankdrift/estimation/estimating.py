@@ -25,6 +25,7 @@ from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.table import all_curves
 
 LIKELIHOOD, BAYES = "likelihood", "bayes"
+DEEPEST = 10_000  # rank that a curve may be drawn on to: every rank is a row of its errors
 
 
 @names_checked
@@ -207,5 +208,9 @@ def _check(options: Options) -> None:
             )
     if options.errors == "bootstrap" and options.samples < 20:
         raise BadOption(f"samples must be 20 or more, not {options.samples}.")
+    if options.extrapolate_to is not None and not 1 <= options.extrapolate_to <= DEEPEST:
+        raise BadOption(
+            f"extrapolate_to is a rank, from 1 to {DEEPEST:,}, not {options.extrapolate_to:,}."
+        )
     if options.reference < 1 or options.reference != int(options.reference):
         raise BadOption(f"reference is a rank, from 1, not {options.reference}.")

@@ -199,6 +199,11 @@ def _p_value(rho: Floats, influence: Floats) -> float:
 
 def _lacking(counts: Counts, clicks: float) -> str:
     said = "The curve cannot be adjusted for trust:"
+    if clicks >= ENOUGH_CLICKS:
+        return (
+            f"{said} all docs that moved were clicked about as often as each other on other days, "
+            "and only docs that differ tell what a rank adds to their clicks. Use the plain curve."
+        )
     if counts.options.get("trust") or clicks:
         return (
             f"{said} only {many(round(clicks), 'click')} on docs that moved are of docs shown on "

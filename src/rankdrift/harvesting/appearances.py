@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rankdrift.core import stamps
 from rankdrift.core.dialects import DUCKDB, Dialect
 from rankdrift.core.errors import BadLog, BadOption, RankdriftError
 from rankdrift.core.files import replacing
@@ -176,8 +177,9 @@ def appearances_by_day(
         with replacing(path) as unfinished:
             connection.execute(
                 f"COPY (FROM {RESULT_TABLE} ORDER BY ALL) TO {DUCKDB.literal(str(unfinished))}"
-                " (FORMAT parquet, COMPRESSION zstd)"
+                f" (FORMAT parquet, COMPRESSION zstd, {stamps.PLACE})"
             )
+            stamps.stamp(unfinished)
         connection.execute(f"DROP TABLE IF EXISTS {RESULT_TABLE}")
 
     def is_done(path: Path, wanted: str) -> bool:
@@ -285,7 +287,12 @@ def open_appearances(
     """
     from rankdrift.log.engines.duckdb.engine import DuckdbEngine
 
-    engine = DuckdbEngine(find(source, format=format), memory=memory, threads=threads)
+    files = find(source, format=format)
+    if isinstance(files, Files) and files.format == "parquet":
+        for path in filter(os.path.isfile, files.paths):
+            if changed := stamps.what_changed(path):
+                raise BadLog(f"{path}: {changed}")
+    engine = DuckdbEngine(files, memory=memory, threads=threads)
     table = engine.source
     try:
         found = engine.query(f"SELECT substr(doc, 2) FROM {table} WHERE kind = '{META}'")

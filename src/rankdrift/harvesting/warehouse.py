@@ -116,7 +116,10 @@ def warehouse_sql(
 
 def written(table: str, dialect: Dialect) -> str:
     """The name of a table as the dialect has it."""
-    return dialect.quote(*table.split("."))
+    parts = table.split(".")
+    if not all(part.strip() for part in parts):
+        raise BadOption(f"{table!r} is no name of a table. Write it as shop.events.")
+    return dialect.quote(*parts)
 
 
 def warehouse_plan(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from rankdrift.core.addresses import is_address, without_secrets
 from rankdrift.core.errors import BadLog, BadOption, did_you_mean
@@ -28,6 +29,7 @@ _ENDINGS = {
 _SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _GZIP = (".gz", ".gzip")
+_HERE = "file://"
 _LOOKED_AT = 80  # bytes of how a file begins
 _COMPRESSED = (".gz", ".gzip", ".zst", ".zstd", ".bz2")
 TRUTH = "truth.json"  # what a made-up log's true propensities are kept in, beside it
@@ -199,6 +201,8 @@ def _find_files(
 
 
 def _expand(source: str, every: bool) -> list[str]:
+    if source.startswith(_HERE):
+        source = unquote(source.removeprefix(_HERE))
     if is_address(source):  # the engine's own business
         return [source]
     path = os.path.abspath(os.path.expanduser(source))
@@ -322,7 +326,7 @@ def _begins_like(path: str) -> str:
             packed = file.read(2) == b"\x1f\x8b"
         with (gzip.open if packed else open)(path, "rb") as file:
             first = file.read(4096).lstrip()
-    except (OSError, EOFError):  # not here, or damaged: who reads it will say so
+    except (OSError, EOFError, zlib.error):  # not here, or damaged: who reads it will say so
         raise cannot_tell(path) from None
     if first.startswith(b"PAR1"):
         return "parquet"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cache, partial
@@ -162,19 +162,30 @@ def _by_day(counts: Given | Iterable[Given] | Mapping[str, Counts], since: str |
         if part.days and (since is None or min(part.days) >= since):
             dated.setdefault(max(part.days), []).append(part.without_splits())
     if len(dated) < 2:
-        days = {day for part in known for day in part.days}
-        after = f" from {since} on" if since else ""
-        raise BadCounts(
-            f"Found {many(len(dated), 'part')} of counts{after} with "
-            f"{many(len(days), 'day')}, but whether propensities change is told from counts that "
-            "are kept a day each. Harvest with --by day and give the folder."
-        )
+        raise BadCounts(_too_few_days(known, len(dated), since))
     merged = {day: merge(dated[day]) for day in sorted(dated)}
     different = {part.segment_columns for part in merged.values()}
     if len(different) > 1:
         told = " and by ".join(", ".join(names) or "nothing" for names in sorted(different))
         raise BadCounts(f"Some days are split by {told}. Harvest all with the same --segment.")
     return list(merged.items())
+
+
+def _too_few_days(known: Sequence[Counts], dated: int, since: str | None) -> str:
+    days = sorted({day for part in known for day in part.days})
+    if known and not days:
+        return (
+            f"Found {many(len(known), 'part')} of counts, none of which has a day with a pair that "
+            "moved and was clicked: there is nothing to change. See `rankdrift inspect`."
+        )
+    if since and len(days) > 1 and days[-1] <= since:
+        return f"The newest day of these counts is {days[-1]}, and --since asks for {since} on."
+    after = f" from {since} on" if since else ""
+    return (
+        f"Found {many(dated, 'part')} of counts{after} with {many(len(days), 'day')}, but whether "
+        "propensities change is told from counts that are kept a day each. Harvest with --by day "
+        "and give the folder."
+    )
 
 
 def _by_segment(parts: Parts) -> tuple[dict[Segment, Parts], tuple[str, ...]]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from rankdrift.core.types import Bools, Floats
+from rankdrift.core.words import many
 from rankdrift.ranking.backends import Backend, EachTree, Settings
 from rankdrift.ranking.gains import Shared, Weighting, ideal_dcg
 from rankdrift.ranking.matrix import Matrix
@@ -48,7 +49,7 @@ class Capacity:
     clip: float | None
 
     def __str__(self) -> str:
-        rows = f", {self.min_rows:,} rows a leaf" if self.min_rows else ""
+        rows = f", {many(self.min_rows, 'row')} a leaf" if self.min_rows else ""
         clip = f", clip {self.clip:g}" if self.clip else ""
         clip = ", no weights" if self.clip == UNWEIGHTED else clip
         return f"{self.leaves} leaves{rows}{', norm' if self.norm else ''}{clip}"
@@ -200,8 +201,9 @@ def choose(
     if matrix.n_queries < FEWEST_QUERIES or matrix.n_clicks < FEWEST_CLICKS:
         return Choice(
             next((one for one in wanted if one.clip != UNWEIGHTED), wanted[0]),
-            f"{matrix.n_queries:,} queries with {matrix.n_clicks:,} clicks are too few to choose "
-            f"by ({FEWEST_QUERIES:,} and {FEWEST_CLICKS:,} would do), and small trees are safe",
+            f"{many(matrix.n_queries, 'query', 'queries')} with {many(matrix.n_clicks, 'click')} "
+            f"are too few to choose by ({FEWEST_QUERIES:,} and {FEWEST_CLICKS:,} would do), and "
+            "small trees are safe",
         )
     some = _part(matrix, settings.seed)
     part, weighting = (

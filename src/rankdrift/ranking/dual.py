@@ -113,7 +113,7 @@ class DualTrees(LightGBM):
     ) -> Grown:
         clip = np.inf if train.clip is None else train.clip
         booster, log_p = learn(train.matrix, settings, clip=clip, each=each)
-        return Grown(booster.model_to_string(), settings.trees, (), log_p)
+        return Grown(booster.model_to_string(), booster.num_trees(), (), log_p)
 
 
 DUAL_TREES = DualTrees()

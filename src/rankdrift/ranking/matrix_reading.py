@@ -12,6 +12,7 @@ import numpy as np
 from rankdrift.core.dialects import Dialect
 from rankdrift.core.errors import BadLog, BadOption, MissingColumns, did_you_mean
 from rankdrift.core.naming import names_checked
+from rankdrift.core.words import many, verb
 from rankdrift.counts.funnel import INPUT, REASONS, USED, Funnel, Used, waterfall
 from rankdrift.log.columns import TEXT_KINDS, Column
 from rankdrift.log.engines.engine import Progress
@@ -237,7 +238,7 @@ def _funnel(log: Log, planner: Planner) -> Funnel:
 
 def _tell_size(rows: int, features: int, say: Callable[[str], None] | None) -> None:
     need = matrix_bytes(rows, features)
-    text = f"{rows:,} rows with {features} features: about {_size(need)} of memory"
+    text = f"{many(rows, 'row')} with {many(features, 'feature')}: about {_size(need)} of memory"
     if say:
         say(f"{text}.")
     there = (
@@ -448,16 +449,15 @@ def _matrix(log: Log, reader: MatrixReader, found: dict[str, Any], funnel: Funne
         x[:, i] = np.ma.filled(found.pop(f"x{i}"), np.nan)
     _, first, query = np.unique(found["q"], return_index=True, return_inverse=True)
     _, search = np.unique(found["s"], return_inverse=True)
-    constant = [
-        feature.name
-        for i, feature in enumerate(reader.features)
-        if np.isnan(x[:, i]).all() or (x[:, i] == x[0, i]).all()
-    ]
-    if constant:
-        remarks += (
-            f"{', '.join(constant)} {'has' if len(constant) == 1 else 'have'} the same value in "
-            "every row, so nothing can be learnt from it.",
-        )
+    names = [feature.name for feature in reader.features]
+    for what, is_so in (
+        ("no value in any row", np.isnan(x).all(axis=0)),
+        ("the same value in every row", (x == x[:1]).all(axis=0)),
+    ):
+        told = [names[i] for i in np.flatnonzero(is_so)]
+        if told:
+            has = verb(len(told), "has", "have")
+            remarks += (f"{', '.join(told)} {has} {what}, so nothing can be learnt from it.",)
     if reader.unseen:
         remarks += (
             f"Values that the model never saw count as missing: {', '.join(reader.unseen)}.",

@@ -12,6 +12,7 @@ import numpy as np
 from rankdrift.core.errors import BadLog, BadOption, did_you_mean
 from rankdrift.core.naming import names_checked
 from rankdrift.core.version import __version__
+from rankdrift.core.words import many
 from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.ranking.backends import BACKENDS, EachTree, Settings
@@ -452,8 +453,9 @@ def _say_clicks(
     say: Callable[[str], None], matrix: Matrix, gains: Gains, *, weighted: bool
 ) -> None:
     say(
-        f"Learning from {matrix.n_clicks:,} clicks in {matrix.n_searches:,} searches of "
-        f"{matrix.n_queries:,} queries, {len(matrix):,} rows."
+        f"Learning from {many(matrix.n_clicks, 'click')} in "
+        f"{many(matrix.n_searches, 'search', 'searches')} of "
+        f"{many(matrix.n_queries, 'query', 'queries')}, {many(len(matrix), 'row')}."
     )
     if not weighted:
         return

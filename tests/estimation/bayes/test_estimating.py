@@ -3,11 +3,18 @@
 from functools import cache
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from support.recovery_check import Case, check_recovery
 
-from rankdrift import Propensities, estimate
-from rankdrift.core.errors import BadOption, NotConverged, NotIdentified, Remark
+from rankdrift import Propensities, estimate, read_log
+from rankdrift.core.errors import (
+    BadOption,
+    NotConverged,
+    NotIdentified,
+    NoUsablePairs,
+    Remark,
+)
 from rankdrift.estimation.bayes import estimating
 from rankdrift.simulate import pairs
 from rankdrift.simulate.counting import count_pairs
@@ -150,6 +157,12 @@ def test_what_it_cannot_do_is_refused_in_words(options, words):
 def test_pairs_chosen_by_their_clicks_are_refused():
     with pytest.raises(BadOption, match="exactly one click"):
         estimate(world(1).counts.restrict(strict=True), method="bayes")
+
+
+def test_pairs_that_are_all_shown_often_are_told_of():
+    rows = {"query": ["q"] * 40, "doc": ["d"] * 40, "rank": [1, 2] * 20, "click": [1, 0] * 20}
+    with pytest.raises(NoUsablePairs, match=r"shown more than \d+ times.*--max-shown"):
+        estimate(read_log(pa.table(rows)), method="bayes")
 
 
 def test_a_reference_that_was_never_shown_is_told():

@@ -155,6 +155,12 @@ def evidence_of(counts: Counts, relevance: str) -> Evidence:
             "--prior NAME --prior-cuts N,…, or use relevance 'rank'."
         )
     pairs = counts.pairs
+    if not len(pairs) and len(counts.rank_pairs):
+        raise NoUsablePairs(
+            f"All usable pairs were shown more than {counts.max_shown} times: counts keep them two "
+            "ranks at a time, which is no likelihood for a posterior. Harvest with a larger "
+            "--max-shown, up to 16, or use --method likelihood, which takes them as they are."
+        )
     if not len(pairs):
         raise NoUsablePairs(
             f"The counts list no usable pair ({many(counts.funnel.rows, 'row')} "

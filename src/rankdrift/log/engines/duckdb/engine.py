@@ -18,6 +18,7 @@ from rankdrift.log.columns import Column, ColumnKind
 from rankdrift.log.engines.duckdb.days import BY_DAY, DuckdbDays
 from rankdrift.log.engines.duckdb.readers import (
     FOLDERS_LEFT,
+    check_objects,
     folders_tell,
     format_reader,
     parsed,
@@ -94,6 +95,7 @@ class DuckdbEngine:
             self.columns: Mapping[str, Column] = (
                 self.format.as_columns() if self.format else self._describe()
             )
+        check_objects(source, self.columns)
 
     def _connect(self, memory: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
         config: dict[str, Any] = {

@@ -1,9 +1,14 @@
 """How DuckDB reads files: FROM items, and what is said when it cannot."""
 
 import glob
+import gzip
 import json
+import re
+import shlex
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import duckdb
@@ -25,6 +30,16 @@ _WHOLE = (
     "{path!r} is on a server that gives files as a whole only: Parquet is read in pieces (HTTP "
     "range requests). Copy the file here first, or have it on a server that gives pieces."
 )
+_BROKEN = re.compile(r'Malformed JSON in file "(.+?)", at byte \d+ in line (\d+): ([^.\n]+)')
+_BROKEN_LINE = (
+    "{where} of {path!r} is no JSON: {why}. Nothing was counted, as nobody can tell what it was. "
+    "Look at it ({look}) and mend it, or take it out and read the log again."
+)
+_NO_OBJECTS = (
+    'Not every line of {path} is an object of JSON, such as {{"query": ...}}: there are lists, '
+    "numbers or texts among them. Take those lines out and read the log again."
+)
+_ABOUT = 3  # lines by which DuckDB may be off
 FOLDERS_LEFT = (
     "Folders' names tell {}, and so do the files themselves: what is in the files is used."
 )
@@ -161,11 +176,49 @@ def reading(source: Source) -> Iterator[None]:
             away = next(path for path in source.paths if "://" in path)
             raise BadLog(_WHOLE.format(path=without_secrets(away))) from None
         if isinstance(source, Files):
-            what = f"{len(source.paths):,} files"
-            if len(source.paths) == 1:
-                what = repr(without_secrets(source.paths[0]))
+            broken = _BROKEN.search(str(error))
+            if broken:
+                raise BadLog(_broken_line(broken[1], int(broken[2]), broken[3])) from None
             raise BadLog(
-                f"Cannot read {what} as {source.format}: {without_secrets(first_line(error))} "
+                f"Cannot read {_told(source)} as {source.format}: "
+                f"{without_secrets(first_line(error))} "
                 "The file may be damaged, cut short or of another format (--format)."
             ) from None
         raise BadLog(f"Cannot read the log: {first_line(error)}") from None
+
+
+def check_objects(source: Source, columns: Mapping[str, Any]) -> None:
+    """BadLog for JSON that DuckDB could not take apart, as a line of it has no names."""
+    if isinstance(source, Files) and source.format == "json" and list(columns) == ["json"]:
+        raise BadLog(_NO_OBJECTS.format(path=_told(source)))
+
+
+def _told(files: Files) -> str:
+    if len(files.paths) > 1:
+        return f"{len(files.paths):,} files"
+    return repr(without_secrets(files.paths[0]))
+
+
+def _broken_line(path: str, number: int, why: str) -> str:
+    """Words for a line that is no JSON, which DuckDB says is this one, or about there."""
+    packed = path.lower().endswith((".gz", ".gzip"))
+    where, first = f"A line about the {number:,}th", max(0, number - 1 - _ABOUT)
+    try:
+        with (gzip.open if packed else open)(path, "rb") as file:
+            for at, line in enumerate(islice(file, first, number + _ABOUT), first + 1):
+                if line.strip() and not _is_json(line):
+                    where, number = f"Line {at:,}", at
+                    break
+    except (OSError, EOFError, zlib.error):  # damaged, of another packing, or elsewhere
+        pass
+    name = shlex.quote(without_secrets(path))
+    look = f"zcat {name} | sed -n {number}p" if packed else f"sed -n {number}p {name}"
+    return _BROKEN_LINE.format(where=where, path=without_secrets(path), why=why, look=look)
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -22,6 +22,11 @@ PACKAGES = {
 """Schemes, and the packages that fsspec reads them with."""
 BY_EXTENSION = ("http", "https", "s3", "gs", "gcs")
 """Schemes that DuckDB's extension httpfs reads too."""
+BY_EXTENSION_ALONE = ("hf", "r2", "s3a", "s3n")
+_UNKNOWN = (
+    "{path!r} is not on this machine, and nothing here reads {scheme}://. It can be {known}. Copy "
+    "the files here first; what a cluster reads by that name, `--engine spark` does too."
+)
 _MISSING = (
     "{path!r} is not on this machine. To read it there: pip install 'rankdrift[remote]'{more}. Or "
     "copy the files here first."
@@ -45,15 +50,17 @@ def reach(con: duckdb.DuckDBPyConnection, source: Source) -> Source:
     """
     if not isinstance(source, Files):
         return source
-    schemes = {_scheme(path) for path in source.paths if is_address(path)} & PACKAGES.keys()
     paths = list(source.paths)
-    for scheme in sorted(schemes):
+    schemes = {_scheme(path): path for path in paths if is_address(path)}
+    for scheme in sorted(schemes.keys() - BY_EXTENSION_ALONE):
+        if scheme not in PACKAGES:
+            told, known = without_secrets(schemes[scheme]), (f"{name}://" for name in PACKAGES)
+            raise BadLog(_UNKNOWN.format(path=told, scheme=scheme, known=", ".join(known)))
         system = _system(scheme)
         if system is None:
-            example = next(path for path in paths if _scheme(path) == scheme)
-            _load_extension(con, scheme, example)
+            _load_extension(con, scheme, schemes[scheme])
             continue
-        with _errors(next(path for path in paths if _scheme(path) == scheme)):
+        with _errors(schemes[scheme]):
             con.register_filesystem(system)
         paths = [
             file
