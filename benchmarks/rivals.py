@@ -29,6 +29,7 @@ from benchmarks.logs import DATA
 from benchmarks.measure import run as run_alone
 from benchmarks.measure import show
 from rankdrift import Matrix, estimate, harvest, read_log, read_matrix
+from rankdrift.core.errors import NoUsablePairs
 from rankdrift.methods.click_rates import ctr
 from rankdrift.methods.dual import dual_learning
 from rankdrift.methods.em_features import Options, regression_em
@@ -232,7 +233,10 @@ def judge_in_worlds(*only: str) -> dict[str, dict[str, dict[str, float]]]:
             for method, estimated in _all_methods(world).items():
                 if only and method not in only:
                     continue
-                curve = estimated()
+                try:
+                    curve = estimated()
+                except NoUsablePairs:  # of pairs shown so often the posterior has no likelihood
+                    continue
                 off = curve.log_p - world.log_p[curve.ranks - 1]
                 errors.setdefault(method, []).append(float(off[curve.supported][1:].mean()))
         judged[name] = {

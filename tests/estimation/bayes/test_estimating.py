@@ -1,5 +1,6 @@
 """estimate(..., method="bayes"): the truth comes back, draws and files agree, refusals help."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from support.recovery_check import Case, check_recovery
 
 from rankdrift import Propensities, estimate
-from rankdrift.core.errors import BadOption, NotConverged, NotIdentified, Remark
+from rankdrift.core.errors import BadOption, NotConverged, NotIdentified, NoUsablePairs, Remark
 from rankdrift.estimation.bayes import estimating
 from rankdrift.simulate import pairs
 from rankdrift.simulate.counting import count_pairs
@@ -150,6 +151,15 @@ def test_what_it_cannot_do_is_refused_in_words(options, words):
 def test_pairs_chosen_by_their_clicks_are_refused():
     with pytest.raises(BadOption, match="exactly one click"):
         estimate(world(1).counts.restrict(strict=True), method="bayes")
+
+
+def test_pairs_shown_too_often_are_named_as_such():
+    often = pairs(200, ranks=4, relevance=0.3, appearances=9, spread=0.5, max_shown=3, seed=1)
+    counts = often.counts
+    few = replace(counts, pairs=counts.pairs.take(slice(0, 0)))
+    assert len(few.rank_pairs)
+    with pytest.raises(NoUsablePairs, match=r"shown more than 3 times.*--max-shown"):
+        estimate(few, method="bayes")
 
 
 def test_a_reference_that_was_never_shown_is_told():

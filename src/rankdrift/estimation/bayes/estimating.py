@@ -155,6 +155,12 @@ def evidence_of(counts: Counts, relevance: str) -> Evidence:
             "--prior NAME --prior-cuts N,…, or use relevance 'rank'."
         )
     pairs = counts.pairs
+    if not len(pairs) and len(counts.rank_pairs):
+        raise NoUsablePairs(
+            f"All usable pairs were shown more than {counts.max_shown} times: counts keep such two "
+            "ranks at a time, which is no likelihood. Harvest with a larger --max-shown, up to 16, "
+            "or over fewer days; the plain curve (--method likelihood) uses them as they are."
+        )
     if not len(pairs):
         raise NoUsablePairs(
             f"The counts list no usable pair ({many(counts.funnel.rows, 'row')} "
