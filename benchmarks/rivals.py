@@ -1,7 +1,8 @@
 """The other estimators: how fast, how right where they should be, how wrong where they should not.
 
     python -m benchmarks rivals           how fast
-    python -m benchmarks.rivals worlds    how right: a few minutes; also `market` and `trees`
+    python -m benchmarks.rivals worlds [NAME …]    how right, all of them or these: a few minutes
+    python -m benchmarks.rivals market    the same in the marketplace; also `trees`
     python -m benchmarks.rivals dual [0 10]    intervals of dual learning, from seed 0, ten seeds
 
 AllPairs is timed beside ultr-bias-toolkit's on the same log, regression EM beside LightGBM growing
@@ -16,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,7 @@ from benchmarks.logs import DATA
 from benchmarks.measure import run as run_alone
 from benchmarks.measure import show
 from rankdrift import Matrix, estimate, harvest, read_log, read_matrix
+from rankdrift.core.errors import NoUsablePairs
 from rankdrift.methods.click_rates import ctr
 from rankdrift.methods.dual import dual_learning
 from rankdrift.methods.em_features import Options, regression_em
@@ -49,6 +53,7 @@ from tests.support.method_world import Made, made
 
 PEER = ("torch==2.13.0", "ultr-bias-toolkit==0.0.5", "pandas")
 SEEDS = range(5)
+BOTH_FEATURES = ["f_good", "f_place"]
 ROUNDS = 2
 TIMES = 3
 # name: options of the world. The first keeps all that harvested interventions assume.
@@ -217,14 +222,21 @@ def _grow(matrix: Matrix, rounds: int, trees: int) -> Any:
 # -- right and wrong -------------------------------------------------------------------------------
 
 
-def judge_in_worlds() -> dict[str, dict[str, dict[str, float]]]:
-    """Mean error of log p over ranks 2 to 10, and its spread between seeds."""
+def judge_in_worlds(*only: str) -> dict[str, dict[str, dict[str, float]]]:
+    """Mean error of log p over ranks 2 to 10, and its spread between seeds; of all methods, or of
+    these."""
     judged: dict[str, dict[str, dict[str, float]]] = {}
     for name, options in WORLDS.items():
         errors: dict[str, list[float]] = {}
         for seed in SEEDS:
             world = made(seed, randomised=0.1, **options)
-            for method, curve in _all_methods(world).items():
+            for method, estimated in _all_methods(world).items():
+                if only and method not in only:
+                    continue
+                try:
+                    curve = estimated()
+                except NoUsablePairs:  # of pairs shown so often the posterior has no likelihood
+                    continue
                 off = curve.log_p - world.log_p[curve.ranks - 1]
                 errors.setdefault(method, []).append(float(off[curve.supported][1:].mean()))
         judged[name] = {
@@ -250,35 +262,25 @@ def judge_in_worlds() -> dict[str, dict[str, dict[str, float]]]:
     return judged
 
 
-def _all_methods(world: Made) -> dict[str, Propensities]:
+def _all_methods(world: Made) -> dict[str, Callable[[], Propensities]]:
     log = world.log(threads=1)
     counts, sets = harvest(log), find_interventions(log, max_rank=10)
     seen = {"bootstrap": 0, "threads": 1}
+    both, one = (cache(partial(read_matrix, log, features=f)) for f in (BOTH_FEATURES, "f_good"))
     return {
-        "rankdrift, direct": estimate(counts, curve="direct"),
-        "ratios of two ranks": ratios(counts),
-        "AllPairs": all_pairs(sets),
-        "PivotOne": pivot_one(sets),
-        "AdjacentChain": adjacent_chain(sets),
-        "CTR": ctr(tally(log)),
-        "experiment": experiment(tally(log, randomised="is_random")),
-        "EM, a relevance for each pair": em(clicked_pairs(log, max_rank=10)),
-        "regression EM, all features": regression_em(
-            read_matrix(log, features=["f_good", "f_place"]), **seen
-        ),
-        "regression EM, one feature": regression_em(read_matrix(log, features="f_good"), **seen),
-        **_dual_learning(world),
-    }
-
-
-def _dual_learning(world: Made) -> dict[str, Propensities]:
-    log = world.log(threads=1)
-    features = {"all features": ["f_good", "f_place"], "one feature": ["f_good"]}
-    return {
-        f"dual learning, {name}": dual_learning(
-            read_matrix(log, features=columns), bootstrap=0, threads=1
-        )
-        for name, columns in features.items()
+        "rankdrift, direct": lambda: estimate(counts, curve="direct"),
+        "bayes": lambda: estimate(counts, method="bayes"),
+        "ratios of two ranks": lambda: ratios(counts),
+        "AllPairs": lambda: all_pairs(sets),
+        "PivotOne": lambda: pivot_one(sets),
+        "AdjacentChain": lambda: adjacent_chain(sets),
+        "CTR": lambda: ctr(tally(log)),
+        "experiment": lambda: experiment(tally(log, randomised="is_random")),
+        "EM, a relevance for each pair": lambda: em(clicked_pairs(log, max_rank=10)),
+        "regression EM, all features": lambda: regression_em(both(), **seen),
+        "regression EM, one feature": lambda: regression_em(one(), **seen),
+        "dual learning, all features": lambda: dual_learning(both(), **seen),
+        "dual learning, one feature": lambda: dual_learning(one(), **seen),
     }
 
 
@@ -289,7 +291,7 @@ def judge_intervals(first: str = "0", seeds: str = "10") -> dict[str, list[list[
     for name in ("pairs shown twice", "features tell all"):
         for seed in range(int(first), int(first) + int(seeds)):
             world = made(seed, randomised=0.1, **WORLDS[name])
-            rows = read_matrix(world.log(threads=1), features=["f_good", "f_place"])
+            rows = read_matrix(world.log(threads=1), features=BOTH_FEATURES)
             curve = dual_learning(rows, threads=1)
             inside = curve.ranks > 1
             truth = world.log_p[curve.ranks - 1]
@@ -374,8 +376,9 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["em-once"]:
         regression_em(_wide(), bootstrap=0, threads=1)
         sys.exit()
-    if sys.argv[1:2] == ["dual"]:
-        judge_intervals(*sys.argv[2:])
+    named = {"dual": judge_intervals, "worlds": judge_in_worlds}
+    if sys.argv[1:] and sys.argv[1] in named:
+        named[sys.argv[1]](*sys.argv[2:])
         sys.exit()
     for name in sys.argv[1:] or which:
         which[name]()

@@ -1,13 +1,20 @@
 """Is the posterior right, what do pairs at one rank buy, and what does it cost?
 
-    python -m benchmarks.accuracy.posterior calibration [--worlds 200] [--first 0] [--draws 120]
+    python -m benchmarks.accuracy.posterior calibration [--worlds 200] [--first 0]
+    python -m benchmarks.accuracy.posterior returns [--worlds 1000] [--first 0]
+    python -m benchmarks.accuracy.posterior lengths [--worlds 20] [--first 0]
     python -m benchmarks.accuracy.posterior curves [--worlds 10] [--first 0]
-    python -m benchmarks.accuracy.posterior singles [--worlds 10] [--first 0]
+    python -m benchmarks.accuracy.posterior singles [--worlds 10] [--first 0] [--estimator NAME]
     python -m benchmarks.accuracy.posterior speed [--pairs 1000000]
 
 Calibration (Talts et al., 2018): parameters drawn from the prior, clicks from the parameters, and
 the posterior from the clicks: the rank of what was drawn among the draws is uniform if all of it is
 right. Results are added to benchmarks/accuracy/posterior.json.
+
+Returns (after Geweke, 2004): what was drawn is itself a draw of the posterior of its clicks. Moved
+on by the sampler from there it still is one, so that on average over worlds nothing moves. That
+takes no warm-up and hence little time a world. Lengths: are chains as short as calibration's where
+long ones are?
 """
 
 import argparse
@@ -23,7 +30,7 @@ from rankdrift.core.files import write_text
 from rankdrift.core.rank_blocks import half_octave_of
 from rankdrift.estimation.bayes.estimating import evidence_of
 from rankdrift.estimation.bayes.model import Layout
-from rankdrift.estimation.bayes.sampling import Sampler, find_mode
+from rankdrift.estimation.bayes.sampling import Mode, Sampler, find_mode
 from rankdrift.simulate import pairs
 from rankdrift.simulate.counting import count_pairs
 
@@ -101,17 +108,22 @@ def quantities(layout: Layout, x: np.ndarray) -> np.ndarray:
 NAMES = ("p2/p1", "p3/p1", "p5/p1", "p8/p1", "mean relevance", "a, moved", "a, others")
 
 
-def ranked(seed: int, draws: int = DRAWS, warm_up: int = DRAWS) -> np.ndarray:
+def ranked(seed: int) -> np.ndarray:
     """(7,): how many of KEPT draws are below the truth, 0 to KEPT."""
     counts, layout, truth = drawn_world(seed)
+    drawn = drawn_from(counts, seed, 8, DRAWS, DRAWS).transpose(1, 0, 2).reshape(-1, layout.size)
+    kept = drawn[np.linspace(0, len(drawn) - 1, KEPT).round().astype(int)]
+    return (quantities(layout, kept) < quantities(layout, truth[None])).sum(axis=0)
+
+
+def drawn_from(counts, seed: int, chains: int, warm_up: int, draws: int) -> np.ndarray:
+    """(S, C, d): draws of the posterior."""
     evidence = evidence_of(counts, "column")
     posterior = evidence.posterior()
     mode = find_mode(posterior, evidence.start(posterior.layout))
-    sampler = Sampler(posterior, mode, chains=8, seed=seed)
+    sampler = Sampler(posterior, mode, chains=chains, seed=seed)
     sampler.warm_up(warm_up)
-    drawn = sampler.draw(draws).transpose(1, 0, 2).reshape(-1, posterior.layout.size)
-    kept = drawn[np.linspace(0, len(drawn) - 1, KEPT).round().astype(int)]
-    return (quantities(posterior.layout, kept) < quantities(layout, truth[None])).sum(axis=0)
+    return sampler.draw(draws)
 
 
 def flatness(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -122,21 +134,66 @@ def flatness(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return chi2.sf(((found - wanted) ** 2 / wanted).sum(axis=1), bins - 1), found
 
 
-def calibration(worlds: int, first: int, draws: int) -> None:
+def calibration(worlds: int, first: int) -> None:
     stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    kept = "calibration" if draws == DRAWS else f"calibration, {draws} draws a chain"
-    by_seed = stored.get(kept, {})
-    start = time.perf_counter()
+    by_seed = stored.setdefault("calibration", {})
+    start = time.process_time()
     for seed in range(first, first + worlds):
-        by_seed[str(seed)] = ranked(seed, draws, draws).tolist()
-        stored[kept] = by_seed
+        by_seed[str(seed)] = ranked(seed).tolist()
         write_text(RESULTS, json.dumps(stored) + "\n")
     ranks = np.array(list(by_seed.values()))
     p_values, found = flatness(ranks)
-    print(f"{len(by_seed)} worlds; {time.perf_counter() - start:.0f} s for {worlds}")
-    means = ranks.mean(axis=0)  # KEPT / 2 if all is right
+    error = np.sqrt(((KEPT + 1) ** 2 - 1) / 12 / len(ranks))
+    print(f"{len(by_seed)} worlds; {time.process_time() - start:.0f} s CPU for {worlds}")
+    print(f"right is a mean of {KEPT / 2}, with a standard error of {error:.2f}")
+    means = ranks.mean(axis=0)
     for name, p_value, mean, histogram in zip(NAMES, p_values, means, found, strict=True):
         print(f"{name:15} p = {p_value:.3f}  mean {mean:.1f}  {' '.join(map(str, histogram))}")
+
+
+def returns(worlds: int, first: int, pairs: int = 60, moves: int = 12) -> None:
+    """How far what was drawn from the prior is moved on by the sampler, in the mean over worlds."""
+    metrics: dict[int, np.ndarray] = {}
+    moved = []
+    start = time.process_time()
+    for seed in range(first, first + worlds):
+        counts, layout, truth = drawn_world(seed, pairs, pairs)
+        if layout.size not in metrics:
+            metrics[layout.size] = metric_of(layout.size, pairs)
+        mode = Mode(truth, metrics[layout.size])
+        posterior = evidence_of(counts, "column").posterior()
+        sampler = Sampler(posterior, mode, chains=2, seed=seed, apart=0.0)
+        end = quantities(layout, sampler.draw(moves)[-1]).mean(axis=0)
+        moved.append(end - quantities(layout, truth[None])[0])
+    spread = np.std(moved, axis=0)
+    print(f"{worlds} worlds; {time.process_time() - start:.0f} s CPU")
+    for name, mean, unit in zip(NAMES, np.mean(moved, axis=0), spread, strict=True):
+        told = f"{mean / unit:+.3f} ± {worlds**-0.5:.3f} of the spread of moves"
+        print(f"{name:15} {mean:+.4f}  {told}")
+
+
+def metric_of(size: int, pairs: int) -> np.ndarray:
+    """Of another world with as many parameters: it must not hang on the clicks it is used for."""
+    for seed in range(10**7, 10**8):
+        counts, layout, _ = drawn_world(seed, pairs, pairs)
+        if layout.size == size:
+            evidence = evidence_of(counts, "column")
+            return 0.45 * find_mode(evidence.posterior(), evidence.start(layout)).root
+    raise AssertionError(size)
+
+
+def lengths(worlds: int, first: int) -> None:
+    """Means of calibration's chains less those of long ones, in deviations of these."""
+    apart = []
+    for seed in range(first, first + worlds):
+        counts, layout, _ = drawn_world(seed)
+        short = drawn_from(counts, seed, 8, DRAWS, DRAWS)
+        long = drawn_from(counts, seed + 10**6, 16, 300, 700)
+        few, many = (quantities(layout, x.reshape(-1, layout.size)) for x in (short, long))
+        apart.append((few.mean(axis=0) - many.mean(axis=0)) / many.std(axis=0))
+    errors = np.std(apart, axis=0) / np.sqrt(worlds)
+    for name, mean, error in zip(NAMES, np.mean(apart, axis=0), errors, strict=True):
+        print(f"{name:15} {mean:+.3f} ± {error:.3f}")
 
 
 # -- whose curve it finds --------------------------------------------------------------------------
@@ -185,10 +242,12 @@ def scored_world(seed: int, kind: str, many: int = 60_000, moving: float = 0.02,
     """Counts and true log p: docs with a score of five groups, of which most stay where they are.
 
     told: given its score, a doc's rank has nothing to do with its relevance, so that the score
-    tells all; hidden: the ranker knows as much again, which the score does not tell.
+    tells all; straight: the same, with a curve that has no zigzag; hidden: the ranker knows as
+    much again, which the score does not tell.
     """
     rng = np.random.default_rng(seed)
-    log_p = -0.7 * np.log(np.arange(1, size + 1)) * (1 + 0.15 * np.cos(np.arange(size)))
+    zigzag = 0.15 * (kind != "straight")
+    log_p = -0.7 * np.log(np.arange(1, size + 1)) * (1 + zigzag * np.cos(np.arange(size)))
     log_p -= log_p[0]
     known = rng.integers(1, 6, many)
     mean = 0.03 * 2.0 ** (known - 1)
@@ -225,14 +284,15 @@ def tried(counts, log_p, **options) -> tuple[float, float, float, float]:
     return off.mean(), np.sqrt((off**2).mean()), found.std_error[1:].mean(), held.mean()
 
 
-def singles(worlds: int, first: int) -> None:
-    for kind in ("told", "hidden"):
+def singles(worlds: int, first: int, only: str | None = None) -> None:
+    for kind in ("told", "straight", "hidden"):
         made = [scored_world(seed, kind) for seed in range(first, first + worlds)]
         moved = np.mean([c.n_pairs for c, _ in made])
         alone = np.mean([c.singles.pairs.sum() for c, _ in made])
         print(f"{kind}: {moved:.0f} pairs moved and were clicked, {alone:.0f} at one rank")
         for name, options in ESTIMATORS.items():
-            told(kind, name, [tried(*world, **options) for world in made])
+            if only in (None, name):
+                told(kind, name, [tried(*world, **options) for world in made])
 
 
 # -- speed -----------------------------------------------------------------------------------------
@@ -257,20 +317,25 @@ def speed(pairs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["calibration", "curves", "singles", "speed"])
+    tests = {
+        "calibration": (calibration, 200),
+        "returns": (returns, 1000),
+        "lengths": (lengths, 20),
+        "curves": (curves, 10),
+    }
+    parser.add_argument("what", choices=[*tests, "singles", "speed"])
     parser.add_argument("--worlds", type=int)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--pairs", type=int, default=1_000_000)
-    parser.add_argument("--draws", type=int, default=DRAWS)
+    parser.add_argument("--estimator", choices=ESTIMATORS)
     asked = parser.parse_args()
-    if asked.what == "calibration":
-        calibration(200 if asked.worlds is None else asked.worlds, asked.first, asked.draws)
-    elif asked.what == "curves":
-        curves(asked.worlds or 10, asked.first)
-    elif asked.what == "singles":
-        singles(asked.worlds or 10, asked.first)
-    else:
+    if asked.what == "speed":
         speed(asked.pairs)
+    elif asked.what == "singles":
+        singles(asked.worlds or 10, asked.first, asked.estimator)
+    else:
+        test, worlds = tests[asked.what]
+        test(worlds if asked.worlds is None else asked.worlds, asked.first)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from support.recovery_check import Case, check_recovery
 from support.worlds import power, simulate
 
 from rankdrift.methods.click_rates import ctr
+from rankdrift.methods.dual import dual_learning
 from rankdrift.methods.em_features import regression_em
 from rankdrift.methods.em_pairs import em
 from rankdrift.methods.experiments import experiment, swaps
@@ -65,6 +66,12 @@ def by_regression_em(seed):
     return regression_em(matrix, threads=1, **FEW_VALUES), told
 
 
+def by_dual_learning(seed):
+    told = told_by_features(seed)
+    matrix = read_matrix(told.log(), features=["f_good", "f_place"])
+    return dual_learning(matrix, bootstrap=5, threads=1), told
+
+
 def by_pivot(seed):
     """Docs drift so far that every rank meets the first."""
     wide = world(seed, drift=4.0)
@@ -102,6 +109,7 @@ CASES = {
         5,
     ),
     "regression EM": (by_regression_em, 5),
+    "dual learning": (by_dual_learning, 5),
     "ratio": (by_ratios, 16),
     "ratio by way of others": (by_chains, 16),
     "CTR": (by_click_rates, 8),

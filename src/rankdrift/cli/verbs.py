@@ -98,6 +98,7 @@ def rankdrift() -> None:
          +--train, with propensities--> ranker --evaluate--> did it help?
          +--judge, with propensities--> how relevant is each doc to each query?
 
+    \b
         all that was found --report--> one page
         all of it, every night --run--> results of the day, and a record
 

@@ -70,17 +70,27 @@ class Sampler:
         How many, side by side.
     seed
         Of all that is drawn.
+    apart
+        How far from the mode chains begin, in deviations: further than draws are, so that what has
+        not converged shows.
     """
 
-    def __init__(self, density: Density, mode: Mode, *, chains: int = 4, seed: int = 0) -> None:
+    def __init__(
+        self,
+        density: Density,
+        mode: Mode,
+        *,
+        chains: int = 4,
+        seed: int = 0,
+        apart: float = 1.5,
+    ) -> None:
         self._density = density
         self._rng = np.random.default_rng(seed)
         self._root = mode.root
         self._step = 0.8
-        # Further apart than draws are, so that what has not converged shows.
-        apart = self._rng.standard_normal((chains, len(mode.x)))
-        for spread in (1.5, 1.0, 0.5, 0.0):
-            self._x = mode.x + spread * apart @ mode.root.T
+        way = apart * self._rng.standard_normal((chains, len(mode.x))) @ mode.root.T
+        for share in (1.0, 2 / 3, 1 / 3, 0.0):  # nearer, where there is no density out there
+            self._x = mode.x + share * way
             self._value, self._slope = density(self._x)
             if np.isfinite(self._value).all():
                 break
