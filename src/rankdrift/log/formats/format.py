@@ -39,7 +39,7 @@ class Sight:
     lines
         The first lines, of text whose fields have no names.
     texts
-        Of JSON, the outermost fields that are texts.
+        Of JSON, the outermost fields that are texts, in some documents at least.
     dotted
         Of JSON, the names that have dots themselves, outermost or below `_source`.
     within
