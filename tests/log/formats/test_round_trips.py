@@ -1,5 +1,6 @@
 """A plain log, written as each format has it, gives the counts of the plain log."""
 
+import threading
 from functools import cache
 
 import pytest
@@ -55,6 +56,22 @@ def test_counts_are_those_of_the_plain_log(plain, name, writer, tmp_path):
     apart = funnel.dropped["click_event"].rows + funnel.dropped["other_event"].rows
     assert funnel.rows == wanted.funnel.rows + apart
     assert funnel.dropped["click_event"].rows == (wanted.funnel.clicks if log.roles.event else 0)
+
+
+@pytest.mark.filterwarnings("ignore::rankdrift.core.errors.Remark")
+def test_a_log_longer_than_the_rows_looked_at_first_is_read_to_its_end(tmp_path):
+    """Put in order as a whole, these sessions kept DuckDB 2.0 waiting for itself without an end."""
+    with plain_log(searches=14_000, queries=1_000, docs="16 * q + r") as con:
+        [path] = WRITERS["yandex"][0](con, tmp_path)
+    log = read_log(path)
+    stopped = threading.Timer(120, log.engine.connection.interrupt)
+    stopped.start()
+    try:
+        assert harvest(log).n_pairs
+    except KeyboardInterrupt:
+        pytest.fail("It had not ended after two minutes.")
+    finally:
+        stopped.cancel()
 
 
 def test_every_format_has_a_writer():

@@ -86,6 +86,6 @@ def test_other_spellings_are_read_alike(tmp_path):
             assert [*map(tuple, log.engine.query(select))] == [("item_impression", "tea", "d", 3)]
     two = tmp_path / "two.json"
     two.write_text("\n".join(json.dumps(document, indent=1) for document in ways[1]))
-    assert len(read_log(two, format="ubi").engine.query("SELECT * FROM rd_log")) == 1
+    assert len(read_log(two, format="ubi").engine.query("SELECT event FROM rd_log")) == 1
     with pytest.raises(BadLog, match=r"several documents over more than a line each.*jq -c"):
         read_log(two, format="ubi", session=session)

@@ -122,6 +122,7 @@ def as_texts(document):
         [flat(document) for document in ubi()],
         [{"_source": flat(document)} for document in ubi()],
         [as_texts(document) for document in ubi()],
+        [as_texts(document) if n % 2 else document for n, document in enumerate(ubi())],
         [{"hits": {"hits": [{"_id": "1", "_source": document} for document in ubi()]}}],
         [line for document in ubi() for line in ({"create": {"_id": "1"}}, document)],
         [line for document in ubi() for line in ({"index": {}}, document)],
@@ -133,9 +134,10 @@ def as_texts(document):
         [{name: [doc]} if name == "events" else doc for name, doc in algolia()],
     ],
     ids=[
-        "flat UBI", "flat UBI in a dump", "JSON in texts", "response to a search", "create",
-        "header without an index", "flat Elastic", "flat Elastic in a dump", "versions in full",
-        "capitals", "what was sent", "what was sent beside what was not",
+        "flat UBI", "flat UBI in a dump", "JSON in texts", "JSON in some texts",
+        "response to a search", "create", "header without an index", "flat Elastic",
+        "flat Elastic in a dump", "versions in full", "capitals", "what was sent",
+        "what was sent beside what was not",
     ],
 )  # fmt: skip
 def test_documents_are_written_in_many_ways(write, documents):

@@ -2,7 +2,7 @@
 
 import re
 
-from rankdrift.log.formats.format import FILE_NAME, LINES, Fields, Format, Sight, named
+from rankdrift.log.formats.format import FILE_NAME, LINES, Fields, Format, Sight, cut_lines, named
 from rankdrift.log.layouts import LONG
 
 _RESULT = re.compile(r"\d+\t[^\t]+\t")
@@ -19,16 +19,10 @@ class _Baidu(Format):
     def select(self, f: Fields, source: str) -> str:
         """A row per result, with the query of the last line before it that is one."""
         d = f.dialect
-        cut = named(
-            f,
-            f"{source} WHERE line IS NOT NULL",
-            e_parts=d.cut.format("line", "'\t'"),
-            e_line="rd_line",
-        )
         part = {n: d.element.format("e_parts", n) for n in (1, 2, 5, 6, 17)}
         lines = named(
             f,
-            cut,
+            cut_lines(f, source, e_line="rd_line"),
             e_line="e_line",
             e_asked=f"CASE WHEN {d.size.format('e_parts')} <= {_FEW} THEN e_line END",
             **{f"e_{n}": f"coalesce({sql}, '')" if n == 2 else sql for n, sql in part.items()},

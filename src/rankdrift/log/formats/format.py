@@ -5,6 +5,7 @@ that all that works on a log works on them. A row is a result shown, a click or 
 whatever cannot be used stays a row, so that the funnel tells of it.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -39,7 +40,7 @@ class Sight:
     lines
         The first lines, of text whose fields have no names.
     texts
-        Of JSON, the outermost fields that are texts.
+        Of JSON, the outermost fields that are texts, in some documents at least.
     dotted
         Of JSON, the names that have dots themselves, outermost or below `_source`.
     within
@@ -202,6 +203,8 @@ class Format:
         The fields that are looked at.
     marks
         Sets of fields: a log that has all of one set is of this format.
+    line
+        A pattern: text is of this format if all lines that are seen match it.
     origins
         The columns that its rows have: our name -> the fields that it comes from.
     reads
@@ -242,6 +245,7 @@ class Format:
     shape: Shape
     origins: Mapping[str, str]
     marks: tuple[tuple[str, ...], ...] = ()
+    line: str = ""
     reads: Literal["json", "lines", "table"] = "json"
     layout: Layout = EVENTS
     shown_events: tuple[str, ...] = ("impression",)
@@ -297,6 +301,8 @@ class Format:
 
     def recognises(self, sight: Sight) -> bool:
         """Whether a log looks like this."""
+        if self.line:
+            return bool(sight.lines) and all(re.fullmatch(self.line, seen) for seen in sight.lines)
         paths = {self.usual_name(path) for path in sight.paths}
         return any(paths.issuperset(marks) for marks in self.marks)
 
@@ -402,6 +408,12 @@ def named(f: Fields, source: str, **sql: str) -> str:
     columns = [f"{expression} AS {name}" for name, expression in sql.items()]
     columns += [FILE_NAME] if FILE_NAME in f.shape else []
     return f"(SELECT {', '.join(columns)} FROM {source}) AS rd_named"
+
+
+def cut_lines(f: Fields, source: str, **more: str) -> str:
+    """FROM: the fields of every line, which tabs are between, as the list `e_parts`."""
+    parts = f.dialect.cut.format("line", "'\t'")
+    return named(f, f"{source} WHERE line IS NOT NULL", e_parts=parts, **more)
 
 
 def unfolded(source: str, listed: str, d: Dialect) -> str:

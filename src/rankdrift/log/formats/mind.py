@@ -1,28 +1,20 @@
 """MIND: a line per impression of news, with the news shown and whether each was clicked."""
 
-import re
-
-from rankdrift.log.formats.format import LINES, Fields, Format, Sight, named, unfolded
+from rankdrift.log.formats.format import LINES, Fields, Format, cut_lines, named, unfolded
 from rankdrift.log.layouts import LONG
-
-_LINE = re.compile(r"\d+\t[^\t]+\t\d+/\d+/\d+ [^\t]+\t[^\t]*\t\S+-[01]( \S+-[01])*\s*")
 
 
 class _Mind(Format):
-    def recognises(self, sight: Sight) -> bool:
-        return bool(sight.lines) and all(_LINE.fullmatch(line) for line in sight.lines)
-
     def select(self, f: Fields, source: str) -> str:
         """A row per news shown."""
         d = f.dialect
-        cut = named(f, f"{source} WHERE line IS NOT NULL", e_parts=d.cut.format("line", "'\t'"))
         part = {n: d.element.format("e_parts", n) for n in range(1, 6)}
         date = d.part.format(part[3], "' '", 1)
         month, day, year = (d.part.format(date, "'/'", n) for n in (1, 2, 3))
         iso = f"concat({year}, '-', lpad({month}, 2, '0'), '-', lpad({day}, 2, '0'))"
         shown = named(
             f,
-            cut,
+            cut_lines(f, source),
             e_id=d.integer.format(part[1]),
             e_user=part[2],
             e_day=d.text_day.format(iso),
@@ -49,6 +41,7 @@ MIND = _Mind(
     needs="behaviors.tsv",
     shape=LINES,
     reads="lines",
+    line=r"\d+\t[^\t]+\t\d+/\d+/\d+ [^\t]+\t[^\t]*\t\S+-[01]( \S+-[01])*\s*",
     origins={
         "search": "Impression ID",
         "doc": "Impressions, before the dash",

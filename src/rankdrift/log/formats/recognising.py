@@ -57,7 +57,6 @@ def look(files: Files, con: duckdb.DuckDBPyConnection | None = None) -> Sight:
 def _seen(documents: list[Any]) -> Sight:
     outermost = [doc for doc in documents if isinstance(doc, dict)]
     paths = frozenset(path for doc in documents for path in _paths(doc))
-    nested = {path.partition(".")[0] for path in paths if "." in path}
     texts = {name for doc in outermost for name, value in doc.items() if isinstance(value, str)}
     sources = [doc["_source"] for doc in outermost if isinstance(doc.get("_source"), dict)]
     dotted: set[tuple[str, ...]] = {(name,) for doc in outermost for name in doc if "." in name}
@@ -68,7 +67,7 @@ def _seen(documents: list[Any]) -> Sight:
     whole = all(any(each) for each in zip(*lists.values(), strict=True))
     return Sight(
         paths,
-        texts=frozenset(texts - nested),
+        texts=frozenset(texts),
         dotted=frozenset(dotted),
         within=within,
         inside=_seen(inside[:_DOCUMENTS]) if within else None,

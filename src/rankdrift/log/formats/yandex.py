@@ -1,27 +1,29 @@
 """Yandex's relevance prediction challenge: sessions, a line per query or click."""
 
-import re
 from dataclasses import replace
 
-from rankdrift.log.formats.format import LINES, Fields, Format, Sight, named, unfolded, view, visit
+from rankdrift.log.formats.format import (
+    LINES,
+    Fields,
+    Format,
+    cut_lines,
+    named,
+    unfolded,
+    view,
+    visit,
+)
 from rankdrift.log.layouts import VISITS
-
-_LINE = re.compile(r"\d+\t\d+\t(Q\t\d+\t\d+(\t\d+)+|C\t\d+)\s*")
 
 
 class _Yandex(Format):
-    def recognises(self, sight: Sight) -> bool:
-        return bool(sight.lines) and all(_LINE.fullmatch(line) for line in sight.lines)
-
     def select(self, f: Fields, source: str) -> str:
         """A row per URL of a query, and per click."""
         d = f.dialect
-        cut = named(f, f"{source} WHERE line IS NOT NULL", e_parts=d.cut.format("line", "'\t'"))
         part = {n: d.element.format("e_parts", n) for n in range(1, 6)}
         asked = f"{part[3]} = 'Q' AND {d.size.format('e_parts')} > 5"
         acts = named(
             f,
-            cut,
+            cut_lines(f, source),
             e_session=part[1],
             e_visit=visit((part[1],), (), d),
             e_at=d.integer.format(part[2]),
@@ -54,6 +56,7 @@ YANDEX = _Yandex(
     needs="lines of a session: a query with its URLs, or a click",
     shape=LINES,
     reads="lines",
+    line=r"\d+\t\d+\t(Q\t\d+\t\d+(\t\d+)+|C\t\d+)\s*",
     origins={
         "event": "TypeOfAction, Q or C",
         "query": "QueryID",
