@@ -80,7 +80,8 @@ ROOMS = {
     "harvest": Room(
         "harvesting/plan.py harvesting/pairs.py harvesting/ranks.py harvesting/counting.py "
         "harvesting/result.py",
-        "engines/test_harvest.py",
+        "engines/test_harvest.py engines/test_splits.py engines/test_singles.py "
+        "engines/test_by_day.py",
     ),
     "counts": Room(
         "counts/counts.py counts/funnel.py",
@@ -111,7 +112,7 @@ ROOMS = {
     "posterior": Room(
         "estimation/bayes/*.py",
         "estimation/bayes/test_posterior_by_hand.py estimation/bayes/test_convergence.py "
-        "estimation/bayes/test_beta_nodes.py estimation/bayes/test_estimating.py",
+        "estimation/bayes/test_beta_nodes.py",
     ),
 }
 
