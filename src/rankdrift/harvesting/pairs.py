@@ -140,11 +140,14 @@ def _with_repeats() -> str:
 def _known(p: Planner, which: str) -> str:
     """The keys of pairs, numbered: what follows compares numbers instead of texts.
 
-    Pairs of a query have numbers close together, in no other order. Machines that do not know of
-    each other number the keys that share a hash.
+    Where searches are told apart, pairs of a query have numbers close together; else numbers are
+    given out without sorting. Machines that do not know of each other number the keys that share a
+    hash.
     """
     hashed, keys = "h, " if p.dialect.distributed else "", ", ".join(p.keys)
-    order = f"PARTITION BY h ORDER BY {keys}" if hashed else f"ORDER BY {p.hash_sql(p.queries)}"
+    order = f"ORDER BY {p.hash_sql(p.queries)}" if p.has_search else ""
+    if hashed:
+        order = f"PARTITION BY h ORDER BY {keys}"
     number = f"row_number() OVER ({order})"
     if p.pairs_before:
         number += f" + {p.pairs_before}"
