@@ -17,6 +17,7 @@ from rankdrift.core.addresses import without_secrets
 from rankdrift.core.database import cut_messages_mended, first_line, interrupted, shortage
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.errors import BadLog
+from rankdrift.core.words import many
 from rankdrift.log.formats.format import FILE_NAME, LINES, Format, Shape, as_text
 from rankdrift.log.formats.recognising import line_reader
 from rankdrift.log.sources import Files, Source
@@ -195,7 +196,7 @@ def check_objects(source: Source, columns: Mapping[str, Any]) -> None:
 
 def _told(files: Files) -> str:
     if len(files.paths) > 1:
-        return f"{len(files.paths):,} files"
+        return many(len(files.paths), "file")
     return repr(without_secrets(files.paths[0]))
 
 
