@@ -31,7 +31,7 @@ test:
 	$(PREPARE) test
 	$(COMPILE)
 	$(LINT)
-	$(BIN)/pytest -q -n 4 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest -q -n 6 --dist loadgroup --no-loadscope-reorder
 
 quick:
 	$(PREPARE) quick
