@@ -99,11 +99,6 @@ def test_text_of_numbers_is_numbers_unless_told_otherwise(table):
     assert flags.features == (Feature("f_flag", ("false", "true")),)
 
 
-def test_a_feature_that_never_varies_is_remarked_on(table):
-    found = read_matrix(read_log(table.assign(f_one=1, f_none=np.nan)))
-    assert any("f_one, f_none have the same value" in remark for remark in found.remarks)
-
-
 def test_patterns_never_match_what_plays_a_part(table):
     found = read_matrix(read_log(table.drop(columns="relevance")), features="*")
     assert not {"click", "rank", "doc", "query", "search"} & set(found.names)
