@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 help:
 	@echo 'make demo      make up a log and go through all the steps, to demo/report.html'
-	@echo 'make test      style, types and tests: what must pass, in some twenty minutes'
+	@echo 'make test      style, types and tests: what must pass, in some seventeen minutes'
 	@echo 'make quick     style, types and the tests that are quick: no Spark, no browser'
 	@echo 'make torture   damage, kill and starve everything, for up to MINUTES=60, by SEED=1'
 	@echo 'make mutants   break the core in small ways and see that tests notice, for MINUTES=60'
