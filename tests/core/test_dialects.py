@@ -1,3 +1,4 @@
+import duckdb
 import pytest
 import sqlglot
 
@@ -39,3 +40,10 @@ def test_ordinary_names_are_capitals_in_snowflake_only():
 
 def test_names_in_bigquery_are_escaped_by_a_backslash():
     assert DIALECTS["bigquery"].quote("a`b\\c") == "`a\\`b\\\\c`"
+
+
+def test_microseconds_in_bigquery_are_no_product_beyond_64_bits():
+    """DuckDB's whole numbers are as wide as BigQuery's and are not let beyond it either."""
+    sql = DIALECTS["bigquery"].epoch_instant.format("CAST(1714521600123456 AS INT64) / 1000000.0")
+    found = duckdb.sql(f"SELECT epoch_us({sql.replace('TIMESTAMP_MICROS', 'make_timestamp')})")
+    assert found.fetchall() == [(1714521600123456,)]
