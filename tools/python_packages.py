@@ -1,5 +1,5 @@
-"""Python's packages into an environment: by uv, which takes a quarter of pip's processor time, and by
-pip where uv cannot be had or does not get through."""
+"""Python's packages into an environment: by uv, which takes a quarter of pip's processor time, and
+by pip where uv cannot be had or does not get through."""
 
 from __future__ import annotations
 
