@@ -20,6 +20,7 @@ from rankdrift.core.errors import RankdriftError
 from rankdrift.core.scratch import remove_mine
 
 LONGEST = 3_000  # characters of what an attempt says
+SESSION, TICKS = 3, slice(11, 15)  # in /proc/…/stat, from the state on
 
 
 def in_turn(kind, names, end=float("inf")):
@@ -88,17 +89,25 @@ def _work(kind, names, end, folder, writer):
         (inside / "scratch").mkdir(parents=True)
         tempfile.tempdir = os.environ["TMPDIR"] = str(inside / "scratch")
         os.chdir(inside)
-        before = _processor()
+        before = _processor(kind.lasting)
         said = attempt(kind.function, random.Random(name), inside)
-        os.write(writer, json.dumps([*said, _processor() - before]).encode() + b"\n")
+        took = _processor(kind.lasting) - before
+        os.write(writer, json.dumps([*said, took]).encode() + b"\n")
         shutil.rmtree(inside, ignore_errors=True)
     os._exit(0)
 
 
-def _processor():
-    """Seconds of processor that this process and those it waited for have taken."""
+def _processor(lasting):
+    """Seconds of processor that this process and those it waited for have taken; `lasting`: and
+    all others of its session."""
     whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, whose))
+    found = sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, whose))
+    for path in Path("/proc").glob("[0-9]*/stat") if lasting else ():
+        with contextlib.suppress(OSError):
+            fields = path.read_text().rpartition(")")[2].split()
+            if int(fields[SESSION]) == os.getsid(0) and path.parent.name != str(os.getpid()):
+                found += sum(map(int, fields[TICKS])) / os.sysconf("SC_CLK_TCK")
+    return found
 
 
 def attempt(function, rng, folder):
@@ -121,9 +130,12 @@ def attempt(function, rng, folder):
 
 
 def forked(function, *, out=None, err=None):
-    """The number of a new process that does this and ends with what it gives, or with 70."""
+    """The number of a new process that does this and ends with what it gives, or with 70. Ctrl-C
+    waits until the function is ready for it, and lets it come."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     child = os.fork()
     if child:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return child
     code = 70
     try:

@@ -1,7 +1,7 @@
 """Verbs that write, stopped, killed, doubled, starved, locked out, and with clocks gone wrong.
 
 They run in forks of a process that has imported everything, so that what is disturbed is the work;
-one in ten is a process that is begun from nothing."""
+one in fifty is a process that is begun from nothing."""
 
 import contextlib
 import ctypes
@@ -31,7 +31,7 @@ MEMORY = 3 << 30  # bytes that a process may map in attempts on memory
 WHOLE = {name: words for name, words in VERBS.items() if name not in LONG}
 
 
-def _begin(rng, words, *, before=None, begun_anew=0.1):
+def _begin(rng, words, *, before=None, begun_anew=0.02):
     """The number of a process that runs these words; `before` is done in it first."""
 
     def run():
@@ -39,6 +39,7 @@ def _begin(rng, words, *, before=None, begun_anew=0.1):
         if before:
             before()
         try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             originals.run(words)
         except KeyboardInterrupt:
             if stopping.asked():
@@ -48,6 +49,7 @@ def _begin(rng, words, *, before=None, begun_anew=0.1):
     def anew():
         if before:
             before()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         os.execv(sys.executable, [sys.executable, "-m", "rankdrift.cli", *words, "--quiet"])
 
     chosen = anew if rng.random() < begun_anew else run
@@ -91,8 +93,8 @@ def _holds(folder):
 
 
 def _moment(rng, name):
-    """Somewhere in the run, or a little after it."""
-    time.sleep(rng.uniform(0, 1.1 * undisturbed()[name].seconds))
+    """Somewhere in the run, or a little after it; of those that take long, rather early."""
+    time.sleep(rng.uniform(0, 1.1) ** (2 if name in LONG else 1) * undisturbed()[name].seconds)
 
 
 def _interrupt(name):

@@ -34,13 +34,11 @@ def run_and_exit(args: Sequence[str] | None = None) -> NoReturn:
     # Matrices here are small: sharing them out among threads takes longer than the work itself, and
     # on busy processors 30 times as long.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    code: int = Exit.STOPPED
     try:
         stopping.begin()
-        code = run(args)
-    except KeyboardInterrupt:  # between the lines
-        code = _stopped(_words(args))
-    stopping.end(code)
+        stopping.end(run(args))
+    except KeyboardInterrupt as error:  # between the lines
+        stopping.end(_stopped(_words(args), error))
 
 
 def run(args: Sequence[str] | None = None) -> int:
@@ -52,13 +50,13 @@ def run(args: Sequence[str] | None = None) -> int:
         return int(code or Exit.GOOD)
     except Exception as error:
         if stopping.asked() or interrupted(error):
-            return _stopped(words)
+            return _stopped(words, error)
         return _ended_by(error, words)
-    except KeyboardInterrupt:
-        return _stopped(words)
-    except SystemExit:
+    except KeyboardInterrupt as error:
+        return _stopped(words, error)
+    except SystemExit as error:
         # Click's way to go when the reader of its help has gone.
-        return _stopped(words) if stopping.asked() else Exit.GOOD
+        return _stopped(words, error) if stopping.asked() else Exit.GOOD
 
 
 def _words(args: Sequence[str] | None) -> list[str]:
@@ -126,9 +124,9 @@ def _quiet(words: list[str]) -> bool:
     return bool({"-q", "--quiet"} & {*words})
 
 
-def _stopped(words: list[str]) -> int:
+def _stopped(words: list[str], error: BaseException) -> int:
     """Say in what state things are, and how to go on."""
-    stopping.settle()
+    stopping.settle(error)
     talk("Stopped.")
     if not _quiet(words):
         by_day = words[:1] == ["harvest"] and ("--by=day" in words or {"--by", "day"} <= {*words})

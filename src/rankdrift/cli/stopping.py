@@ -29,11 +29,12 @@ class _Stop:
     asked: float | None = None
     at_once = True
     settled = False
+    error: BaseException | None = None
 
 
 def listen() -> None:
     """From here on Ctrl-C ends the process at once; there is nothing yet to leave in order."""
-    _Stop.asked, _Stop.at_once, _Stop.settled = None, True, False
+    _Stop.asked, _Stop.at_once, _Stop.settled, _Stop.error = None, True, False, None
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return  # whoever started this wants it ignored, or sees to it
     with suppress(ValueError):  # not the main thread
@@ -51,25 +52,27 @@ def asked() -> bool:
     return _Stop.asked is not None
 
 
-def settle() -> None:
-    """The run has stopped: nothing more is to be interrupted."""
+def settle(error: BaseException | None = None) -> None:
+    """The run has stopped: nothing more is to be interrupted. With this error all that the run was
+    doing is kept: to take it apart in any odd order may end a library of C's, and the process."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0.0)
-    _Stop.settled = True
+    _Stop.settled, _Stop.error = True, error
 
 
 def end(code: int) -> NoReturn:
     """End the process; there is nothing left to stop."""
     with suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    settle()
+    settle(_Stop.error)
     if not asked():
         sys.exit(code)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
-    if "rankdrift.core.scratch" in sys.modules:
-        sys.modules["rankdrift.core.scratch"].remove_mine()
+    for name in ("rankdrift.core.files", "rankdrift.core.scratch"):
+        if name in sys.modules:
+            sys.modules[name].remove_mine()
     os._exit(code)
 
 

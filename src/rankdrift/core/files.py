@@ -4,11 +4,13 @@ then renamed."""
 from __future__ import annotations
 
 import errno
+import io
 import os
 import platform
 import re
 import secrets
 import shutil
+import stat
 import time
 import zlib
 from collections.abc import Iterator
@@ -26,6 +28,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]  # told apart wherever it is used
 
 _PART = re.compile(r"\.rankdrift-(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-[0-9a-f]{8}\.part")
+_OF_A_DEVICE = 1 << 20  # bytes
 _ABANDONED = 24 * 3600.0  # seconds; no run writes one file for a day
 
 _REMEDIES = {
@@ -162,13 +165,37 @@ def _keep(target: Path, kept: Path) -> None:
 
 
 def _beside(target: Path) -> Path:
-    return target.parent / f".rankdrift-{_host()}-{os.getpid()}-{secrets.token_hex(4)}.part"
+    part = target.parent / f".rankdrift-{_host()}-{os.getpid()}-{secrets.token_hex(4)}.part"
+    _MINE.append(part)
+    return part
+
+
+_MINE: list[Path] = []
+
+
+def remove_mine() -> None:
+    """Remove what this process has begun to write, for one that ends without tidying up."""
+    for part in _MINE:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write `text` as UTF-8, whole or not at all."""
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
+
+
+def read_text(path: str | os.PathLike[str], most: int | None = None) -> str:
+    """The text of a file; OSError if it has more than so many bytes, or is a device without an
+    end."""
+    with open(path, "rb") as file:
+        if stat.S_ISCHR(os.fstat(file.fileno()).st_mode):
+            most = _OF_A_DEVICE
+        content = file.read() if most is None else file.read(most + 1)
+    if most is not None and len(content) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes")
+    return io.StringIO(content.decode("utf-8"), newline=None).read()
 
 
 def remove_leftovers(directory: str | os.PathLike[str]) -> list[Path]:
