@@ -9,7 +9,7 @@ from support import curve_example
 from support.counts_example import by_device, with_comparisons
 from support.results_example import made
 
-from rankdrift.core.digests import KEY, digest, sealed, what_changed
+from rankdrift.core.digests import KEY, MARK, digest, sealed, what_changed
 from rankdrift.core.errors import RankdriftError
 from rankdrift.core.lineage import lineage, made_by
 from rankdrift.counts.counts import Counts
@@ -28,7 +28,7 @@ def test_the_digest_is_of_the_content():
     assert what_changed(again) is None
     assert what_changed(plain) is None  # of a version that wrote none
     assert KEY not in what_changed({**stored, "b": 1}, by_hand=False).split("Copy")[1]
-    assert f'"{KEY}" out of it' in what_changed({**stored, "b": 1})
+    assert f'"{KEY}": null' in what_changed({**stored, "b": 1})
     assert digest(plain) == stored[KEY]
 
 
@@ -117,17 +117,35 @@ def test_a_flipped_bit_is_an_error_or_changes_nothing(name, tmp_path):
     assert refused > FLIPS / 4
 
 
+@pytest.mark.parametrize("name", ARTEFACTS)
+def test_damage_to_the_name_of_the_digest_is_noticed(name, tmp_path):
+    ending, save, load, _ = ARTEFACTS[name]
+    path = tmp_path / f"artefact{ending}"
+    save(path)
+    written = path.read_bytes()
+    path.write_bytes(written.replace(b'"digest"', b'"dihest"'))
+    with pytest.raises(RankdriftError, match='its entry "digest" is missing'):
+        load(path)
+    path.write_bytes(written.replace(b'"sealed"', b'"sealee"'))
+    with pytest.raises(RankdriftError, match="it was changed"):
+        load(path)
+
+
 def test_files_without_a_digest_are_read(tmp_path):
-    """Of earlier versions, and edited by hand with the digest taken out."""
+    """Of earlier versions, and edited by hand if they say so."""
     path = tmp_path / "p.json"
     curve_example.by_device().save(path, full=True)
     document = json.loads(path.read_text())
     document["level"] = 0.5
     path.write_text(json.dumps(document))
-    with pytest.raises(RankdriftError, match='take the entry "digest" out of it'):
+    with pytest.raises(RankdriftError, match='write "digest": null in it'):
         Propensities.load(path)
-    del document[KEY]
-    path.write_text(json.dumps(document))
+    path.write_text(json.dumps({k: v for k, v in document.items() if k != KEY}))
+    with pytest.raises(RankdriftError, match='write "digest": null in it'):
+        Propensities.load(path)
+    path.write_text(json.dumps({k: v for k, v in document.items() if k not in (KEY, MARK)}))
+    assert Propensities.load(path).equals(curve_example.by_device())
+    path.write_text(json.dumps({**document, KEY: None}))
     assert Propensities.load(path).equals(curve_example.by_device())
 
 

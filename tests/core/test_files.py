@@ -9,7 +9,7 @@ import pytest
 
 from rankdrift.core import files
 from rankdrift.core.errors import CannotWrite
-from rankdrift.core.files import remove_leftovers, replacing, together, write_text
+from rankdrift.core.files import read_text, remove_leftovers, replacing, together, write_text
 
 
 def names(directory):
@@ -27,6 +27,16 @@ def test_writes_a_new_file_and_the_directories_above_it(tmp_path):
     write_text(tmp_path / "a" / "b" / "new.json", "é\n")
     assert (tmp_path / "a" / "b" / "new.json").read_bytes() == "é\n".encode()
     assert names(tmp_path / "a" / "b") == ["new.json"]
+
+
+def test_reads_text_that_has_an_end(tmp_path):
+    path = tmp_path / "lines"
+    path.write_bytes("é\r\nb\rc\n".encode())
+    assert read_text(path) == read_text(path, 8) == path.read_text(encoding="utf-8") == "é\nb\nc\n"
+    assert read_text(os.devnull) == ""
+    for args in ((path, 7), ("/dev/zero",), ("/dev/zero", 1 << 40)):
+        with pytest.raises(OSError, match="it has more than"):
+            read_text(*args)
 
 
 def test_the_old_file_is_there_until_the_new_one_is_whole(tmp_path):

@@ -78,7 +78,7 @@ def test_the_file_is_the_documented_table(tmp_path, con):
     [(key, value)] = con.sql(f"SELECT key, value FROM parquet_kv_metadata({file})").fetchall()
     assert key == b"rankdrift"
     stored = json.loads(value)
-    assert len(stored.pop("digest")) == 32
+    assert len(stored.pop("digest")) == 32 and stored.pop("sealed")
     assert stored == {
         "format": 2, "version": "0.1.0", "options": {}, "buckets": 64, "max_rank": 500,
         "max_shown": 4, "days": [], "sources": [], "segment_columns": ["device"],
@@ -89,7 +89,7 @@ def test_the_metadata_can_be_read_alone(tmp_path):
     counts = example(sources=("a", "b"), days=("2024-02-29",), options={"where": "x > 1"})
     counts.save(tmp_path / "counts")
     stored = read_metadata(tmp_path / "counts")
-    assert len(stored.pop("digest")) == 32
+    assert len(stored.pop("digest")) == 32 and stored.pop("sealed")
     assert stored == json.loads(json.dumps(metadata(counts)))
     (tmp_path / "counts").write_bytes((tmp_path / "counts").read_bytes()[:-9])
     with pytest.raises(BadCounts, match="cannot be read as a Parquet file"):
@@ -140,10 +140,11 @@ def test_a_parquet_file_of_another_kind_is_refused(tmp_path, con, stored, words)
         Counts.load(tmp_path / "other")
 
 
-def test_judgments_are_no_counts(tmp_path, con):
-    marked = "KV_METADATA {rankdrift_judgments: '{}'}"
+@pytest.mark.parametrize(("key", "what"), [("judgments", "judgments"), ("stamp", "appearances")])
+def test_what_judge_writes_is_no_counts(tmp_path, con, key, what):
+    marked = f"KV_METADATA {{rankdrift_{key}: '{{}}'}}"
     con.execute(f"COPY (SELECT 1) TO '{tmp_path}/j' (FORMAT parquet, {marked})")
-    with pytest.raises(BadCounts, match="holds judgments, not counts"):
+    with pytest.raises(BadCounts, match=f"holds {what}, not counts"):
         Counts.load(tmp_path / "j")
 
 

@@ -8,19 +8,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 
-from rankdrift.core.errors import BadOption, did_you_mean
+from rankdrift.core.artefacts import chart_ending
 from rankdrift.core.files import replacing
 from rankdrift.core.notebook import brief
 
 # Okabe and Ito: told apart with any colour vision. The pool is black.
 BLACK = "#000000"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
-ENDINGS = (".png", ".svg", ".html")
 WIDTH, HEIGHT = 560, 320
 _TICKS = [m * 10**e for e in range(6) for m in (1, 2, 5)]
 # "<" in a text that strangers wrote could end the script of the page; as this it cannot.
@@ -41,12 +39,7 @@ class Figure:
 
     def save(self, path: str | os.PathLike[str], scale: float = 2.0) -> None:
         """Write .png (`scale` pixels a point), .svg or .html, whole or not at all."""
-        ending = Path(path).suffix.lower()
-        if ending not in ENDINGS:
-            raise BadOption(
-                f"No chart can be written as {ending or 'a file without an ending'!r}."
-                f"{did_you_mean(ending, ENDINGS)} Use {', '.join(ENDINGS)}."
-            )
+        ending = chart_ending(path)
         with replacing(path) as part:
             if ending == ".html":
                 part.write_text(self.to_html(), encoding="utf-8")

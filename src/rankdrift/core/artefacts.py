@@ -4,11 +4,15 @@ import json
 import os
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
+
+from rankdrift.core.errors import BadOption, did_you_mean
 
 # Keys of the metadata of Parquet files.
 COUNTS_KEY = "rankdrift"
 PROPENSITIES_KEY = "rankdrift_propensities"
 JUDGMENTS_KEY = "rankdrift_judgments"
+APPEARANCES_KEY = "rankdrift_stamp"
 PARQUET_KEYS = (COUNTS_KEY, PROPENSITIES_KEY, JUDGMENTS_KEY)
 # `kind` in JSON, and the first line of CSV.
 PROPENSITIES_KIND = "rankdrift propensities"
@@ -18,6 +22,7 @@ BESIDE = ".meta.json"
 RUN_KIND = "rankdrift run"
 RUN_RECORD, DRIFT_FILE = "run.json", "drift.json"
 """What a run writes about itself, and about how days differ, beside its results."""
+CHART_ENDINGS = (".png", ".svg", ".html")
 PROPENSITIES_COLUMNS = tuple(
     "segment rank propensity low high std_error pairs clicks supported".split()
 )
@@ -30,6 +35,17 @@ def looks_like_propensities(path: str | os.PathLike[str]) -> bool:
     return start.startswith(",".join(PROPENSITIES_COLUMNS).encode()) or (
         start.startswith(b"{") and json.dumps(PROPENSITIES_KIND).encode() in start
     )
+
+
+def chart_ending(path: str | os.PathLike[str]) -> str:
+    """How the name of a chart's file ends; BadOption if no chart is written so."""
+    ending = Path(path).suffix.lower()
+    if ending not in CHART_ENDINGS:
+        raise BadOption(
+            f"No chart can be written as {ending or 'a file without an ending'!r}."
+            f"{did_you_mean(ending, CHART_ENDINGS)} Use {', '.join(CHART_ENDINGS)}."
+        )
+    return ending
 
 
 class ResultKind(StrEnum):

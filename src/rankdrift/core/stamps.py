@@ -1,20 +1,22 @@
 """Digests of Parquet files whose rows stay in an engine: of their bytes, in a place that their
-footer keeps for it. Files that others wrote, or wrote anew, have none and are read as they are."""
+footer keeps for it, and which a second entry says to be there. Files that others wrote, or wrote
+anew, have neither and are read as they are."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 
-from rankdrift.core.digests import CHANGED
+from rankdrift.core.artefacts import APPEARANCES_KEY
+from rankdrift.core.digests import CHANGED, LOST
 
-_KEY = "rankdrift_stamp"
+_KEY, _MARK = APPEARANCES_KEY, "rankdrift_sealed"
 _EMPTY = b"0" * 32
 _BETWEEN = 2  # bytes from a key to its value: what it is, and how long
 _END = 8  # bytes after the footer: its length, and the mark of Parquet
 _PIECE = 1 << 20
-PLACE = f"KV_METADATA {{{_KEY}: '{_EMPTY.decode()}'}}"
-"""The option of DuckDB's COPY that keeps the place."""
+PLACE = f"KV_METADATA {{{_MARK}: 'yes', {_KEY}: '{_EMPTY.decode()}'}}"
+"""The option of DuckDB's COPY that keeps the place, and says that there is one."""
 
 
 def stamp(path: str | os.PathLike[str]) -> None:
@@ -32,7 +34,7 @@ def what_changed(path: str | os.PathLike[str]) -> str | None:
     """Words for a file that is not what was stamped; None for one that is, or never was."""
     at = _place(path)
     if at is None:
-        return None
+        return f"{LOST}." if _after(path, _MARK) is not None else None
     with open(path, "rb") as file:
         file.seek(at)
         said = file.read(len(_EMPTY))
@@ -44,6 +46,12 @@ def what_changed(path: str | os.PathLike[str]) -> str | None:
 
 def _place(path: str | os.PathLike[str]) -> int | None:
     """Where the digest is in a file; None if it has none, or is no Parquet."""
+    after = _after(path, _KEY)
+    return None if after is None else after + _BETWEEN
+
+
+def _after(path: str | os.PathLike[str], key: str) -> int | None:
+    """Where a name in the footer of a file ends; None if it is not there, or this is no Parquet."""
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _END))
@@ -52,8 +60,8 @@ def _place(path: str | os.PathLike[str]) -> int | None:
         if not end.endswith(b"PAR1") or start < 0:
             return None
         file.seek(start)
-        at = file.read().rfind(_KEY.encode())
-    return None if at < 0 else start + at + len(_KEY) + _BETWEEN
+        at = file.read().rfind(key.encode())
+    return None if at < 0 else start + at + len(key)
 
 
 def _digest(path: str | os.PathLike[str], at: int) -> bytes:

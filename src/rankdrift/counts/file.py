@@ -22,7 +22,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankdrift.core.artefacts import COUNTS_KEY, JUDGMENTS_KEY, looks_like_propensities
+from rankdrift.core.artefacts import (
+    APPEARANCES_KEY,
+    COUNTS_KEY,
+    JUDGMENTS_KEY,
+    looks_like_propensities,
+)
 from rankdrift.core.artefacts import PROPENSITIES_KEY as PROPENSITIES
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.core.digests import KEY as DIGEST
@@ -236,7 +241,7 @@ def _read_alike(
             SELECT DISTINCT list((name, type, logical_type))
             FROM parquet_schema([{", ".join(names)}]) GROUP BY file_name""").fetchall()
         split = {tuple(meta.get("segment_columns", ())) for meta in metas}
-        known = all(DIGEST in meta for meta in metas)
+        known = all(meta.get(DIGEST) for meta in metas)
         if not known or len(forms) > 1 or len(split) > 1 or len({*files}) < len(files):
             raise BadCounts("these files are not alike.")
         return read_together(con, names, *split), metas
@@ -307,7 +312,7 @@ def _opened(
     what goes wrong is BadCounts with the path."""
     import duckdb
 
-    from rankdrift.core.database import connect, interrupted
+    from rankdrift.core.database import connect, first_line, interrupted
 
     file = Path(os.path.abspath(path))
     if not file.is_file():
@@ -326,7 +331,7 @@ def _opened(
             raise BadCounts(
                 f"{os.fspath(path)} cannot be read as a Parquet file: it is cut short or of "
                 "another kind. Harvest again, or copy it again from where it came. "
-                f"(DuckDB says: {str(error).splitlines()[0]})"
+                f"(DuckDB says: {first_line(error)})"
             ) from error
 
 
@@ -352,6 +357,11 @@ def _checked_metadata(stored: Sequence[tuple[bytes, bytes]]) -> dict[str, Any]:
             raise BadCounts(_PROPENSITIES)
         if any(key == JUDGMENTS_KEY.encode() for key, _ in stored):
             raise BadCounts("this file holds judgments, not counts. Give what harvest wrote.")
+        if any(key == APPEARANCES_KEY.encode() for key, _ in stored):
+            raise BadCounts(
+                "this file holds appearances, not counts: `rankdrift judge` reads them. Give what "
+                "harvest wrote."
+            )
         raise BadCounts(
             "this Parquet file was not written by rankdrift. Give a counts file, or use harvest to "
             "count a log."

@@ -80,7 +80,7 @@ def load(path: str | os.PathLike[str]) -> Judgments:
     """Read what `save` wrote."""
     import duckdb
 
-    from rankdrift.core.database import connect, interrupted
+    from rankdrift.core.database import connect, cut_messages_mended, first_line, interrupted
 
     file = Path(os.path.abspath(path))
     if not file.is_file():
@@ -89,14 +89,15 @@ def load(path: str | os.PathLike[str]) -> Judgments:
     name = DUCKDB.literal(glob.escape(str(file)))
     with connect() as con:
         try:
-            return _read(con, name)
+            with cut_messages_mended():
+                return _read(con, name)
         except duckdb.Error as error:
             if interrupted(error):
                 raise KeyboardInterrupt from error
             raise BadJudgments(
                 f"{os.fspath(path)} cannot be read as a Parquet file of judgments: it is cut short "
                 "or of another kind. Judge again, or copy it again from where it came. "
-                f"(DuckDB says: {str(error).splitlines()[0]})"
+                f"(DuckDB says: {first_line(error)})"
             ) from error
         except RankdriftError as error:
             raise BadJudgments(f"{os.fspath(path)}: {error}") from error

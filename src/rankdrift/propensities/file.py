@@ -429,7 +429,7 @@ def _save_parquet(
 def _load_parquet(file: Path) -> Propensities:
     import duckdb
 
-    from rankdrift.core.database import connect, interrupted
+    from rankdrift.core.database import connect, first_line, interrupted
 
     name = DUCKDB.literal(glob.escape(str(file)))
     meta: dict[str, Any] = {}
@@ -449,7 +449,7 @@ def _load_parquet(file: Path) -> Propensities:
             raise KeyboardInterrupt from error
         raise (BadPropensities if meta else NoPropensities)(
             "it cannot be read as a Parquet file: it is cut short or of another kind. Copy it "
-            f"again from where it came. (DuckDB says: {str(error).splitlines()[0]})"
+            f"again from where it came. (DuckDB says: {first_line(error)})"
         ) from error
     columns = {n: np.ma.getdata(values) for n, values in found.items()}
     ends = np.cumsum([about["rows"] for about in meta["curves"]])

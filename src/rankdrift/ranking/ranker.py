@@ -8,6 +8,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankdrift.core.artefacts import BESIDE
 from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadOption, MissingExtra
-from rankdrift.core.files import together, write_text
+from rankdrift.core.files import read_text, together, write_text
 from rankdrift.core.notebook import cut, html_table
 from rankdrift.core.plain import parsed
 from rankdrift.core.types import Floats
@@ -187,7 +188,7 @@ class Ranker:
         """
         file = Path(path)
         try:
-            text = file.read_text(encoding="utf-8")
+            text = read_text(file)
         except OSError as error:
             raise BadOption(f"Cannot read the model {str(file)!r}: {error.strerror}.") from None
         except UnicodeDecodeError:
@@ -233,15 +234,14 @@ def _digest(text: str) -> str:
 
 
 def _read_record(path: Path) -> dict[str, Any]:
-    try:
-        found = parsed(path.read_text(encoding="utf-8"))
-        if isinstance(found, dict) and {"model", "backend", "features"} <= found.keys():
-            changed = what_changed(found)
-            if changed:
-                raise BadOption(f"{str(path)!r}, which tells of the model beside it: {changed}")
-            return found
-    except (OSError, ValueError):
-        pass
+    found = None
+    with suppress(OSError, ValueError):
+        found = parsed(read_text(path))
+    if isinstance(found, dict) and {"model", "backend", "features"} <= found.keys():
+        changed = what_changed(found)
+        if changed:
+            raise BadOption(f"{str(path)!r}, which tells of the model beside it: {changed}")
+        return found
     raise BadOption(
         f"Cannot read {str(path)!r}, which tells of the model beside it. Train again, or delete it "
         "to use the model as it is."
@@ -267,7 +267,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-# What each entry of a record must be; whoever takes the digest out may have changed any of them.
+# What each entry of a record must be: where the digest is null, any of them may have been changed.
 _ENTRIES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "backend": ("one of those there are", lambda value: value in [b.name for b in BACKENDS]),
     "features": ("a list of features with names", _is_list(_is_feature)),
