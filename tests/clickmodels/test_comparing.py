@@ -22,6 +22,7 @@ from rankdrift.core.verdicts import Verdict
 from rankdrift.simulate import pairs
 
 QUERIES = 40
+AVERAGE = 0.1  # of a propensity: intervals of deep ranks are 12% wide to either side
 RNG = np.random.default_rng(2)
 Z = RNG.beta(1, 3, QUERIES * DOCS)
 LOOKS = np.append(0.5, 0.95 / np.arange(1, 7) ** 0.7)
@@ -68,6 +69,18 @@ def test_where_users_stop_after_a_click_it_is_said_so(compared):
     floor, reference = found.scores["rcm"], found.scores["pbm"]
     explained = reference.log_likelihood - floor.log_likelihood
     assert best.more == pytest.approx(best.difference / explained)
+
+
+def test_propensities_are_then_those_of_the_average_user():
+    """Where users stop after a click, the curve is how often each rank is looked at, on average."""
+    curve = rankdrift.estimate(rankdrift.harvest(rankdrift.read_log(table("dbn", 40_000)))).table()
+    lists = made_searches(40_000, QUERIES, seed=1)
+    reached = WORLDS["dbn"].click_probabilities(lists) / Z[lists.pair]
+    looks = np.bincount(lists.rank, reached)[1:] / np.bincount(lists.rank)[1:]
+    assert looks[-1] < 0.35  # they do stop
+    inside = (np.array(curve["low"]) <= looks) & (looks <= np.array(curve["high"]))
+    assert inside.sum() >= len(looks) - 1
+    np.testing.assert_allclose(curve["propensity"], looks, rtol=AVERAGE)
 
 
 def test_measures_are_those_worked_out_by_hand():
@@ -145,6 +158,7 @@ def test_the_command(tmp_path, monkeypatch):
     assert shown.exit_code == 0, shown.output
     assert "Users stop after a click" in " ".join(shown.stdout.split())
     assert (tmp_path / "models.svg").exists()
+    assert "rankdrift judge log.parquet --model dbn" in shown.stderr
     told = json.loads(CliRunner().invoke(group, [*words, "--json"]).stdout)
     assert [model["name"] for model in told["models"]] == ["rcm", "pbm", "dbn"]
     assert told["searches"]["train"] + told["searches"]["test"] == 3_000
@@ -158,6 +172,7 @@ def test_a_check_of_a_diagnosis_calls_for_caution_at_most(compared):
     assert compared["dbn"].verdict == Verdict.SERIOUS
     assert (serious.name, serious.verdict) == ("models", Verdict.CAUTION)
     assert serious.words == compared["dbn"].words and "rankdrift models" in serious.advice
+    assert "rankdrift judge --model dbn" in serious.advice
     assert serious.numbers["best"] == "dbn" and serious.numbers["more_low"] > 0.1
     assert (good.verdict, good.advice) == (Verdict.GOOD, "")
     before = rankdrift.diagnose(pairs(1_500, ranks=10, seed=1).counts)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.search_lists import DOCS, made_searches
 
+from rankdrift.clickmodels import products
 from rankdrift.clickmodels.climbing import SETTLED, Expected, climb
 from rankdrift.clickmodels.model import log_likelihood
 from rankdrift.clickmodels.models import MODELS
@@ -87,6 +88,20 @@ def test_nothing_near_it_makes_the_clicks_likelier(name):
                 moved = np.clip(value + size * rng.standard_normal(np.shape(value)), 1e-4, 1 - 1e-4)
                 there = replace(fitted, **{field.name: moved})
                 assert likely(there) <= top + slack
+
+
+def test_what_is_climbed_is_the_likelihood(monkeypatch):
+    climbed = []
+    monkeypatch.setattr(
+        products, "climb", lambda *of, **more: climbed.append(of) or climb(*of, **more)
+    )
+    data = TRUTHS["pbm"].sample(made_searches(300, 2, seed=3), np.random.default_rng(4))
+    type(TRUTHS["pbm"]).fit(data)
+    ((expect, (z, p)),) = climbed
+    for relevance, looks in ((z, p), (Z[: len(z)], LOOKS[: len(p)])):
+        model = type(TRUTHS["pbm"])(relevance, looks)
+        clicks = log_likelihood(model.conditional_click_probabilities(data), data.click)
+        assert expect((relevance, looks)).likely == pytest.approx(clicks.sum(), rel=1e-9)
 
 
 def test_what_was_never_shown_has_the_mean_of_all():

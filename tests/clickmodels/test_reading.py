@@ -13,7 +13,7 @@ import rankdrift
 from rankdrift.clickmodels import lists as listing
 from rankdrift.clickmodels.arranging import arrange
 from rankdrift.clickmodels.lists import last_marked, lay_out
-from rankdrift.clickmodels.numbering import Shown
+from rankdrift.clickmodels.numbering import MARK_BITS
 from rankdrift.clickmodels.reading import read_searches
 from rankdrift.core.errors import BadLog, BadOption
 
@@ -222,8 +222,7 @@ def test_lists_are_laid_out_whole(sizes, random):
     lengths = np.array([*sizes, 1])
     by = np.array([random.randrange(5) for _ in lengths])
     with mock.patch.object(listing, "BLOCK_ROWS", random.choice([8, 1 << 15])):
-        made, order, begins = lay_out(lengths, by)
-    rows = np.concatenate([where for _, where in made.came_from(begins)])
+        made, order, rows = lay_out(lengths, by)
     assert sorted(rows.tolist()) == list(range(int(lengths.sum())))
     for block in made.blocks:
         assert (np.diff(made.lengths[block.lists]) <= 0).all()
@@ -269,23 +268,29 @@ def test_whole_numbers_are_numbered_as_texts_are(tmp_path):
         np.testing.assert_array_equal(a.lists.lengths, b.lists.lengths)
 
 
-@pytest.mark.parametrize("far", [1, 2**40])
-def test_numbers_of_pairs(far, monkeypatch):
-    """With keys that fit 64 bits beside their row, block by block, and with those that do not."""
-    monkeypatch.setattr("rankdrift.clickmodels.numbering._BLOCK", 7)
+def shown_of(doc, rank, click):
+    return (np.asarray(doc) << MARK_BITS) + 2 * np.asarray(rank) + np.asarray(click)
+
+
+@pytest.mark.parametrize("docs", [40, 2**44])
+def test_numbers_of_pairs(docs, monkeypatch):
+    """Block by block, of docs that are there again and again, and of docs that hardly are."""
+    monkeypatch.setattr("rankdrift.clickmodels.numbering._BLOCK", 97)
     rng = np.random.default_rng(5)
-    query, doc = rng.integers(-5, 5, 3_000) * far, rng.integers(-9, 30, 3_000) * far
-    mark = rng.integers(2, 9, 3_000).astype(np.uint16)
-    made = arrange(np.arange(3_000), Shown(doc, mark), query, None)
+    query, doc = rng.integers(-5, 50, 3_000), rng.integers(0, docs, 3_000)
+    rank, click = rng.integers(1, 2**16, 3_000), rng.integers(0, 2, 3_000)
+    made = arrange(np.arange(3_000), shown_of(doc, rank, click), query, None)
+    part = rng.random(3_000) < 0.3
+    found, docs_of_pair = made.searches(part[made.s], ~part[made.s])
     keys, expected = np.unique(np.stack([query, doc]), axis=1, return_inverse=True)
-    rows = np.argsort(query, kind="stable")
-    np.testing.assert_array_equal(made.numbered.pair, expected.ravel()[rows])
-    np.testing.assert_array_equal(made.numbered.mark, mark[rows])
-    np.testing.assert_array_equal(
-        made.numbered.query_of_pair, np.unique(keys[0], return_inverse=True)[1]
-    )
-    np.testing.assert_array_equal(made.queries[made.numbered.query_of_pair], keys[0])
-    np.testing.assert_array_equal(made.numbered.doc_of_pair, keys[1])
+    queries = np.unique(keys[0], return_inverse=True)[1]
+    np.testing.assert_array_equal(docs_of_pair, keys[1])
+    for each, own in zip(found, (part, ~part), strict=True):
+        ours = sorted(zip(expected.ravel()[own], rank[own], click[own], strict=True))
+        assert sorted(zip(each.pair, each.rank, each.click, strict=True)) == ours
+        np.testing.assert_array_equal(each.query_of_pair, queries)
+        np.testing.assert_array_equal(made.queries[each.query_of_pair], keys[0])
+        assert each.ranks == rank.max()
 
 
 def test_rows_are_brought_together_from_the_top_down():
@@ -296,14 +301,13 @@ def test_rows_are_brought_together_from_the_top_down():
         (7, 0, 2, 3, 0), (7, 0, 3, 3, 1), (5, 1, 4, 3, 1), (5, 1, 6, 4, 0),
     ]  # fmt: skip
     s, q, pair, rank, click = (np.array(column) for column in zip(*rows, strict=True))
-    mark = (2 * rank + click).astype(np.uint32)
-    made = arrange(s, Shown(pair, mark), q, None)
+    made = arrange(s, shown_of(pair, rank, click), q, None)
     assert {name: (lost.rows, lost.clicks) for name, lost in made.lost.items()} == {
         "same_rank": (1, 0), "doc_twice": (2, 1),
     }  # fmt: skip
-    found = made.searches(np.ones(2, bool))
+    [found], docs = made.searches(np.ones(2, bool))
     of = found.lists.list_of_rows()
-    pair = made.numbered.doc_of_pair[found.pair]
+    pair = docs[found.pair]
     lists = {
         tuple(zip(pair[of == i], found.rank[of == i], found.click[of == i], strict=True))
         for i in range(2)

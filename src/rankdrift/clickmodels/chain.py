@@ -169,46 +169,35 @@ def reach(t: Tails, z: Floats, after_click: Floats, after_none: float) -> Reache
     of_pair = np.zeros(len(z))
     first = np.empty(len(t.lists))
     went_on = might_have = likely = 0.0
-    stop = 1.0 - after_none
     for block, (low, high) in zip(t.lists.blocks, t.spans, strict=True):
         pair = t.pair[block.rows]
         go = after_click[block.lists]
-        pass_by = not_z[low:high].take(pair, mode="clip")  # of which none is clipped
-        pass_on = pass_by * after_none
+        pass_on = not_z[low:high].take(pair, mode="clip")  # of which none is clipped
         # quiet: no click from here on, if this result is reached.
-        quiet = pass_by * stop
-        below = np.ones(block.counts[-1])
+        quiet = pass_on * (1.0 - after_none)
+        pass_on *= after_none
+        below = np.ones(len(go))
         places = list(block.places())
         for count, place in reversed(places):
-            if len(below) < count:
-                below = np.concatenate([below, np.ones(count - len(below))])
-            here = quiet[place]
-            here += pass_on[place] * below
-            below = here
+            own, here = below[:count], quiet[place]
+            own *= pass_on[place]
+            own += here
+            here[:] = own
         happened = 1.0 - go + go * below
         likely += float(np.log(happened).sum())
         # reached: having come so far, and what happened then, given all that happened.
         come = go / happened
         for count, place in places:
-            come = come[:count]
-            quiet[place] *= come
-            come = come * pass_on[place]
-        first[block.lists] = quiet[: block.counts[0]]
+            own = come[:count]
+            quiet[place] *= own
+            own *= pass_on[place]
+        first[block.lists] = reached = quiet[: len(go)]
         total = float(quiet.sum())
-        went_on += total - float(quiet[: block.counts[0]].sum())
-        might_have += total - _at_ends(quiet, places)
+        went_on += total - float(reached.sum())
+        # What has come through a whole list has come to its last result, too.
+        might_have += total - float(come.sum()) / after_none
         of_pair[low:high] += np.bincount(pair, quiet, high - low)
     return Reached(of_pair, first, went_on, might_have, likely)
-
-
-def _at_ends(values: Floats, places: list[tuple[int, slice]]) -> float:
-    """The sum over the last results of lists."""
-    below = 0
-    total = 0.0
-    for count, place in reversed(places):
-        total += float(values[place][below:].sum())
-        below = count
-    return total
 
 
 def go_down(

@@ -12,7 +12,7 @@ import numpy as np
 from rankdrift.clickmodels.chain import ChainModel
 from rankdrift.clickmodels.measures import Forecast, buckets_of_queries, drawn_weights, forecast
 from rankdrift.clickmodels.model import STRENGTH, ClickModel
-from rankdrift.clickmodels.models import MODELS
+from rankdrift.clickmodels.models import MODELS, judging_models
 from rankdrift.clickmodels.reading import HELD_OUT, MOST_SEARCHES, Read, Split, read_searches
 from rankdrift.core.errors import BadOption, NotConverged
 from rankdrift.core.frames import Tabular
@@ -41,7 +41,7 @@ FEWEST_QUERIES = 10
 """Held out, for intervals that come from how queries differ."""
 _ADVICE = {
     Verdict.CAUTION: "Use the curve for how often a rank is looked at. For what one result does to "
-    "another, look at the models (rankdrift models).",
+    "another, look at the models (rankdrift models){judge}.",
     Verdict.CANNOT_TELL: "Read more searches with rankdrift models, or log more of them.",
 }
 _SEE = "see “Click models” in the documentation"
@@ -147,6 +147,13 @@ class ModelComparison(Tabular):
         """The model with the best log-likelihood."""
         return max(self.scores.values(), key=lambda score: score.log_likelihood).name
 
+    @property
+    def to_judge_by(self) -> str | None:
+        """The best model, where one explains clearly more than the position-based one and tells
+        what users look at from what they want: what to judge docs by."""
+        clearly = self.verdict in (Verdict.CAUTION, Verdict.SERIOUS)
+        return self.best if clearly and self.best in judging_models() else None
+
     def as_check(self) -> Check:
         """For `Diagnosis.with_check`. It calls for caution at most: where another model explains
         more, propensities are still those of the average user."""
@@ -154,7 +161,9 @@ class ModelComparison(Tabular):
         best = self.scores[self.best]
         numbers = {"best": best.name, "searches": sum(self.searches)}
         numbers |= {name: getattr(best, name) for name in ("more", "more_low", "more_high")}
-        advice = "" if verdict == Verdict.GOOD else _ADVICE[verdict]
+        judge = f", and judge docs by the best (rankdrift judge --model {self.to_judge_by})"
+        told = _ADVICE.get(verdict, "")
+        advice = told.format(judge=judge if self.to_judge_by else "")
         return Check("models", verdict, self.words, advice, numbers)
 
     def table(self) -> dict[str, list[Any]]:

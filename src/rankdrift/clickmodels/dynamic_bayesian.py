@@ -43,14 +43,13 @@ class DynamicBayesian(ChainModel):
     @classmethod
     def fit(cls, searches: Searches, *, strength: float = STRENGTH) -> Self:
         t = find_tails(searches)
-        none = t.click_rank == 0
         followed = t.went_on_pair + t.left_pair
 
         def expect(at: Numbers) -> Expected:
             z, satisfies, patience = at
             gamma = float(patience[0])
             go = gamma * (1.0 - satisfies)
-            found = reach(t, z, np.where(none, 1.0, np.append(go, 1.0)[t.click_pair]), gamma)
+            found = reach(t, z, np.append(go, 1.0)[t.click_pair], gamma)
             went_on = t.went_on_after_click(found.first)
             # Those who stopped after a click were satisfied, or would have gone on but did not.
             satisfied = (followed - went_on) * satisfies / (1.0 - go)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -50,6 +49,34 @@ class Block:
             yield count, slice(start, start + count)
             start += count
 
+    def spread(self, values: Ints, step: int = 0) -> Ints:
+        """Of each element: the value of its list, and a step more for each element above it."""
+        own = (values[:count] + k * step for k, count in enumerate(self.counts))
+        return np.concatenate(list(own))
+
+
+def block_of(lengths: Ints, lists: int, rows: int) -> Block:
+    """The block of lists of these lengths, which fall, after so many other lists and elements."""
+    counts = np.searchsorted(-lengths, -np.arange(int(lengths[0])), side="left")
+    return Block(
+        slice(lists, lists + len(lengths)),
+        slice(rows, rows + int(lengths.sum())),
+        tuple(counts.tolist()),
+    )
+
+
+def falling(lengths: Ints, lists: Indices, rows: int) -> list[Indices]:
+    """These lists in blocks of about so many rows at most, the longest of each first, without those
+    that have no element."""
+    lists = lists[lengths[lists] > 0]
+    ends = np.cumsum(lengths[lists])
+    cuts = np.flatnonzero(changes((ends - lengths[lists]) // rows))
+    return [
+        own[np.argsort(-lengths[own], kind="stable")]
+        for own in np.split(lists, cuts[1:])
+        if len(own)
+    ]
+
 
 @dataclass(frozen=True, eq=False)
 class Lists:
@@ -74,41 +101,16 @@ class Lists:
         """T."""
         return self.blocks[-1].rows.stop if self.blocks else 0
 
-    def came_from(self, first: Indices) -> Iterator[tuple[slice, Indices]]:
-        """(the elements of a block, where each came from) of every block, for lists that stood one
-        element after the other from `first` (N,)."""
-        for block in self.blocks:
-            rows = np.empty(block.rows.stop - block.rows.start, np.intp)
-            own = first[block.lists]
-            for k, (count, place) in enumerate(block.places()):
-                np.add(own[:count], k, out=rows[place])
-            yield block.rows, rows
-
-    def one_by_one(self) -> Indices:
-        """(T,): the elements list by list, each from its top."""
-        found = np.empty(self.rows, np.intp)
-        begins = np.cumsum(self.lengths) - self.lengths
-        for block in self.blocks:
-            own = begins[block.lists]
-            for k, (count, place) in enumerate(block.places()):
-                start = block.rows.start + place.start
-                found[own[:count] + k] = np.arange(start, start + count)
-        return found
-
     def list_of_rows(self) -> Indices:
         """(T,): which list an element is of."""
         found = np.empty(self.rows, np.intp)
         for block in self.blocks:
-            within = found[block.rows]
-            for count, place in block.places():
-                within[place] = np.arange(block.lists.start, block.lists.start + count)
+            found[block.rows] = block.spread(np.arange(block.lists.start, block.lists.stop))
         return found
 
 
-def lay_out(
-    lengths: Ints, by: Ints, first: Indices | None = None
-) -> tuple[Lists, Indices, Indices]:
-    """Lay lists out.
+def lay_out(lengths: Ints, by: Ints) -> tuple[Lists, Indices, Indices]:
+    """Lay lists out that stand one after the other.
 
     Parameters
     ----------
@@ -117,30 +119,23 @@ def lay_out(
     by
         (M,): lists are put in this order, but for their lengths within a block, so that those that
         speak of the same things are near each other.
-    first
-        (M,): where each list begins; by default they stand one after the other.
 
     Returns
     -------
     tuple
-        The layout; (N,) which list stands where; (N,) where each of these began.
+        The layout; (N,) which list stands where; (T,) where each element came from.
     """
     lengths = np.asarray(lengths, np.int64)
-    begins = np.cumsum(lengths) - lengths if first is None else first
-    order = order_of(np.asarray(by, np.int64))
-    order = order[lengths[order] > 0]
-    ends = np.cumsum(lengths[order])
-    cuts = np.flatnonzero(changes((ends - lengths[order]) // BLOCK_ROWS))
-    blocks = []
+    begins = np.cumsum(lengths) - lengths
+    blocks, rows = list[Block](), [np.zeros(0, np.int64)]
     done = 0
-    for start, stop in pairwise([*cuts.tolist(), len(order)]):
-        own = order[start:stop]
-        own[:] = own[np.argsort(-lengths[own], kind="stable")]
-        falling = -lengths[own]
-        counts = np.searchsorted(falling, -np.arange(-int(falling[0])), side="left")
-        blocks.append(Block(slice(start, stop), slice(done, int(ends[stop - 1])), tuple(counts)))
-        done = int(ends[stop - 1])
-    return Lists(lengths[order], tuple(blocks)), order, begins[order]
+    order = falling(lengths, order_of(np.asarray(by, np.int64)), BLOCK_ROWS)
+    for own in order:
+        blocks.append(block_of(lengths[own], done, blocks[-1].rows.stop if blocks else 0))
+        rows.append(blocks[-1].spread(begins[own], 1))
+        done += len(own)
+    listed = np.concatenate(order) if order else np.zeros(0, np.intp)
+    return Lists(lengths[listed], tuple(blocks)), listed, np.concatenate(rows)
 
 
 def last_marked(lists: Lists, mark: Bools) -> tuple[Indices, Ints]:

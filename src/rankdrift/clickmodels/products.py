@@ -7,6 +7,7 @@ and how many were not.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from rankdrift.clickmodels.ordering import changes
 from rankdrift.clickmodels.searches import Searches
 from rankdrift.core.types import AnyInts, Floats, Indices, Ints
 
+_WIDE = 8  # numbers for each key, up to which they are counted in a table
 _AT_ONCE = 1 << 13  # cells, so that what is worked out of them stays in the cache
 
 
@@ -60,41 +62,53 @@ def tally(searches: Searches, place: AnyInts, places: int) -> Tallies:
     places
         L.
     """
-    cells, counts = [], []
     clicks, shown = np.zeros(places), np.zeros(places)
+    groups: list[list[tuple[Ints, Ints]]] = []  # of blocks that share pairs: those of one query
+    top = -1
     for block in searches.lists.blocks:
         here, clicked = place[block.rows], searches.click[block.rows]
         shown += np.bincount(here, minlength=places)
         clicks += np.bincount(here[clicked], minlength=places)
         own = searches.pair[block.rows]
-        low, span = int(own.min()), int(own.max()) - int(own.min()) + 1
-        # No wider than need be: they are sorted the faster.
-        keys = (own - np.uint32(low)).astype(np.min_scalar_type(span * places), copy=False)
-        keys = np.sort((keys * keys.dtype.type(places) + here.astype(keys.dtype))[~clicked])
-        first = np.flatnonzero(changes(keys))
-        cells.append(keys[first].astype(np.int64) + low * places)
-        counts.append(np.diff(np.append(first, len(keys))))
-    cell, misses = _together(np.concatenate(cells), np.concatenate(counts))
+        low = int(own.min())
+        keys = ((own - np.uint32(low)) * np.int64(places) + here)[~clicked]
+        cell, misses = _counted(keys, (int(own.max()) - low + 1) * places)
+        if low > top:
+            groups.append([])
+        groups[-1].append((cell + low * places, misses))
+        top = max(top, int(own.max()))
+    together = [_together(*zip(*group, strict=True)) for group in groups]
+    cell, misses = (np.concatenate(each) for each in zip(*together, strict=True))
     pair = cell // places
     return Tallies(
         pair=pair,
         place=cell - pair * places,
-        misses=misses,
+        misses=misses.astype(float),
         clicks_of_pair=searches.by_pair[0],
         clicks_of_place=clicks,
         shown_at_place=shown,
     )
 
 
-def _together(cell: Ints, misses: Ints) -> tuple[Ints, Floats]:
-    """Cells of blocks, in order in each, once each and in order: blocks share those of the query
-    that ends one and begins the next."""
-    if (cell[1:] < cell[:-1]).any():
-        order = np.argsort(cell, kind="stable")  # merges what is in order already
-        cell, misses = cell[order], misses[order]
-    first = np.flatnonzero(changes(cell))
-    total = np.add.reduceat(misses, first) if len(first) else misses
-    return cell[first], total.astype(float)
+def _counted(keys: Ints, below: int) -> tuple[Ints, Ints]:
+    """The keys there are, in order, and how often."""
+    if below <= _WIDE * len(keys):
+        counts = np.bincount(keys, minlength=1)
+        found = np.flatnonzero(counts)
+        return found, counts[found]
+    keys = np.sort(keys)
+    first = np.flatnonzero(changes(keys))
+    return keys[first], np.diff(np.append(first, len(keys)))
+
+
+def _together(cells: Sequence[Ints], misses: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Cells of some blocks, in order in each, once each and in order."""
+    if len(cells) == 1:
+        return cells[0], misses[0]
+    cell = np.concatenate(cells)
+    order = np.argsort(cell, kind="stable")  # merges what is in order already
+    first = np.flatnonzero(changes(cell[order]))
+    return cell[order[first]], np.add.reduceat(np.concatenate(misses)[order], first)
 
 
 def fit_product(t: Tallies, strength: float, what: str) -> tuple[Floats, Floats]:

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankdrift.clickmodels.arranging import Made, arrange
-from rankdrift.clickmodels.numbering import Shown
+from rankdrift.clickmodels.numbering import MARK_BITS
 from rankdrift.clickmodels.searches import Searches
 from rankdrift.core.errors import BadLog, BadOption
-from rankdrift.core.types import Bools
+from rankdrift.core.types import Bools, Ints
 from rankdrift.core.words import many
 from rankdrift.counts.funnel import INPUT, REASONS, USED, Dropped, Funnel, Used, waterfall
 from rankdrift.log.engines.engine import Progress
@@ -51,9 +51,8 @@ HELD_OUT = 0.2
 QUERIES, DOCS = "numbered_queries", "numbered_docs"  # the steps that have them by their numbers
 _LONG = 20  # results: of searches longer than this on average fewer are read at a time
 _PARTS = 4096  # that queries are dealt into, some of which are drawn
-_MARK = "CAST(CASE WHEN r.click > 0 THEN 1 ELSE 0 END + 2 * r.rank AS {}) AS v"
 _DEEPEST = 65_535
-_TINY, _SMALL, _HUGE = 2**15, 2**31, 2**62
+_SMALL, _WIDE = 2**31, 2**44
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +123,7 @@ def read_searches(
     if made is None:
         raise BadLog("No query was drawn. Read more searches, with --searches.")
     held = _held_out(made, held_out, seed)
-    train, test = (made.searches(which) for which in (~held, held))
+    (train, test), _ = made.searches(~held, held)
     if not train.click.any() or not test.click.any():
         raise BadLog(
             f"{many(int(train.click.sum()), 'click')} to learn from and "
@@ -182,9 +181,10 @@ class Parts:
             made = _run(self.log, planner, parts, False, self.progress)
             if made is None:
                 continue
-            searches = made.searches(np.ones(len(made.s), bool))
+            [searches], docs = made.searches(np.ones(len(made.s), bool))
             used.append(_Used(made, searches))
-            names = _names(self.log, planner, parts, made, self.progress)
+            queries = made.queries[searches.query_of_pair]
+            names = _names(self.log, planner, parts, queries, docs, self.progress)
             del made
             yield Part(searches, names)
         self.funnel = _funnel(tally, used)
@@ -202,19 +202,21 @@ def _run(
 ) -> Made | None:
     """The searches of the queries in these parts; None where there are none."""
     found = _fetched(log, _plan(planner, parts, days), progress)
-    if not len(found["v"]):
+    if not len(found["s"]):
         return None
-    v = found.pop("v")
-    shown = Shown(found.pop("doc"), v.view(f"u{v.dtype.itemsize}"))
-    return arrange(found.pop("s"), shown, found.pop("q"), found.get("d"))
+    return arrange(found.pop("s"), found.pop("shown"), found.pop("q"), found.get("d"))
 
 
 def _names(
-    log: Log, planner: Planner, parts: range, made: Made, progress: Progress | None
+    log: Log,
+    planner: Planner,
+    parts: range,
+    queries: NDArray[np.integer],
+    docs: Ints,
+    progress: Progress | None,
 ) -> dict[str, NDArray[Any]]:
-    """The texts of the pairs made of these parts, in the order of their numbers."""
-    numbered = made.numbered
-    of = {QUERIES: made.queries[numbered.query_of_pair], DOCS: numbered.doc_of_pair}
+    """The texts of queries and docs of these parts, given by their numbers (P,)."""
+    of = {QUERIES: queries, DOCS: docs + (_least(planner, DOCS) or 0)}
     texts = {
         QUERIES: {
             name: values.as_text(name, planner.columns[column].kind, planner.dialect)
@@ -225,7 +227,7 @@ def _names(
     steps, _ = _numbered(planner, _chosen(planner, parts))
     found: dict[str, NDArray[Any]] = {}
     for which, each in texts.items():
-        if _whole_number(planner, which):
+        if _least(planner, which) is not None:
             found |= dict.fromkeys(each, _as_text(of[which]))
             continue
         own = next(step for step in steps if step.name == which)
@@ -353,7 +355,7 @@ def _numbered(p: Planner, ok: str) -> tuple[list[Step], str]:
     the joins of rows r with them."""
     steps, joins = [], ""
     for name, keys in ((QUERIES, p.queries), (DOCS, ("doc",))):
-        if _whole_number(p, name):
+        if _least(p, name) is not None:
             continue
         nulls = len(keys) > 1
         order = ", ".join(f"{key} IS NULL, {key}" if nulls else key for key in keys)
@@ -370,23 +372,25 @@ def _numbered(p: Planner, ok: str) -> tuple[list[Step], str]:
 
 
 def _plan(p: Planner, parts: range, days: bool) -> Plan:
-    """s, the search; v, twice the rank, and one more if it was clicked; q and doc, or their
-    numbers; d, the day."""
+    """s, the search; q, the query, or its number; shown, the doc, or its number, with its rank and
+    whether it was clicked; d, the day."""
     d = p.dialect
     ok = _chosen(p, parts)
     search = d.hash.format("r.search")
     if p.columns[p.roles.search or ""].kind == "int":
         search = f"CAST(r.search AS {_fitting(p, p.roles.search)})"
-    query, doc = f"CAST({QUERIES}.rd_number AS INTEGER)", f"CAST({DOCS}.rd_number AS INTEGER)"
-    if _whole_number(p, QUERIES):
+    query = f"CAST({QUERIES}.rd_number AS INTEGER)"
+    doc = f"CAST({DOCS}.rd_number AS BIGINT)"
+    if _least(p, QUERIES) is not None:
         query = f"CAST(r.{p.queries[0]} AS {_fitting(p, p.roles.query[0])})"
-    if _whole_number(p, DOCS):
-        doc = f"CAST(r.doc AS {_fitting(p, p.roles.doc)})"
+    least = _least(p, DOCS)
+    if least is not None:
+        doc = f"(CAST(r.doc AS BIGINT) - ({least}))"
     fields = [
         f"{search} AS s",
-        _MARK.format("SMALLINT" if 2 * p.rules.max_rank + 1 < _TINY else "INTEGER"),
         f"{query} AS q",
-        f"{doc} AS doc",
+        f"{doc} * {1 << MARK_BITS} + 2 * CAST(r.rank AS INTEGER)"
+        " + CASE WHEN r.click > 0 THEN 1 ELSE 0 END AS shown",
         *([f"CAST({d.day_number.format('r.day')} AS INTEGER) AS d"] if days else []),
     ]
     steps, joins = _numbered(p, ok)
@@ -402,18 +406,14 @@ def _fitting(p: Planner, name: str | None) -> str:
     return "INTEGER" if small else "BIGINT"
 
 
-def _whole_number(p: Planner, which: str) -> bool:
-    """Are queries, or docs, whole numbers that are known to fit 64 bits?"""
+def _least(p: Planner, which: str) -> int | None:
+    """The least of queries, or docs, if they are whole numbers that are known to lie near enough to
+    each other."""
     names = p.roles.query if which == QUERIES else (p.roles.doc or "",)
     c = p.columns.get(names[0])
-    return (
-        len(names) == 1
-        and c is not None
-        and c.kind == "int"
-        and c.low is not None
-        and c.high is not None
-        and -_HUGE < c.low <= c.high < _HUGE
-    )
+    if len(names) > 1 or c is None or c.kind != "int" or c.low is None or c.high is None:
+        return None
+    return c.low if c.high - c.low < _WIDE else None
 
 
 # -- what is held out, and what became of all rows -----------------------------------------------

@@ -72,9 +72,12 @@ class Searches:
     @cached_property
     def by_rank(self) -> tuple[Floats, Floats]:
         """(ranks + 1,) clicks and times shown, by rank."""
-        clicked = np.bincount(self.rank[self.click], minlength=self.ranks + 1)
-        shown = np.bincount(self.rank, minlength=self.ranks + 1)
-        return clicked.astype(float), shown.astype(float)
+        clicks, shown = np.zeros(self.ranks + 1), np.zeros(self.ranks + 1)
+        for block in self.lists.blocks:
+            rank = self.rank[block.rows]
+            shown += np.bincount(rank, minlength=self.ranks + 1)
+            clicks += np.bincount(rank[self.click[block.rows]], minlength=self.ranks + 1)
+        return clicks, shown
 
     @cached_property
     def last_click(self) -> NDArray[np.uint16]:
@@ -131,8 +134,7 @@ def make_searches(
         )
     queries: NDArray[np.uint32] = np.asarray(query_of_pair, np.uint32)
     first = np.minimum(np.cumsum(sizes) - sizes, len(pair) - 1)
-    lists, _, begins = lay_out(sizes, queries[pair[first]].astype(np.int64))
-    rows = np.concatenate([where for _, where in lists.came_from(begins)])
+    lists, _, rows = lay_out(sizes, queries[pair[first]].astype(np.int64))
     return Searches(
         lists,
         pair[rows].astype(np.uint32),

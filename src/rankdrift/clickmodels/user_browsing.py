@@ -10,7 +10,7 @@ import numpy as np
 from rankdrift.clickmodels.model import STRENGTH, ClickModel
 from rankdrift.clickmodels.products import fit_product, tally
 from rankdrift.clickmodels.searches import Searches
-from rankdrift.core.types import AnyInts, Bools, Floats, Ints
+from rankdrift.core.types import AnyInts, Bools, Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,5 +86,5 @@ class UserBrowsing(ClickModel):
         return {"without_click": (self.looks[1:, 0] / top).tolist()}
 
 
-def _place(rank: AnyInts, last: AnyInts, side: int) -> Ints:
-    return rank.astype(np.int64) * side + last
+def _place(rank: AnyInts, last: AnyInts, side: int) -> AnyInts:
+    return rank.astype(np.uint32) * np.uint32(side) + last
