@@ -2,6 +2,7 @@
 one."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -123,3 +124,6 @@ def test_the_command_writes_it_and_spares_what_is_there(tmp_path):
     (tmp_path / "mine" / "notes.txt").write_text("")
     done = subprocess.run([*command, tmp_path / "mine"], capture_output=True, text=True)
     assert done.returncode == 2 and "files of its own" in done.stderr
+    shutil.rmtree(tmp_path / "p" / "macros")  # as a kill in the middle may leave it
+    done = subprocess.run([*command, tmp_path / "p"], capture_output=True, text=True)
+    assert done.returncode == 0 and (tmp_path / "p" / "macros").is_dir(), done.stderr

@@ -69,6 +69,11 @@ def test_an_empty_name_means_that_there_is_none():
         roles(more, doc="")
 
 
+def test_a_column_that_another_option_names_is_not_guessed():
+    with pytest.raises(MissingColumns, match="'rank' is that of --ranker"):
+        roles(LONG, ranker="rank")
+
+
 def test_a_segment_or_an_equal_column_may_be_the_query_or_the_day_too():
     found = roles(LONG | columns(day="date"), segment=("query", "day"), same="doc")
     assert (found.query, found.doc, found.day) == (("query",), "doc", "day")

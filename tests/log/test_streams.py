@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from rankdrift import harvest, read_log
-from rankdrift.core.errors import BadLog
+from rankdrift.core.errors import BadLog, BadOption
 from rankdrift.log.sources import Frame, Stream, find
 
 
@@ -115,3 +115,12 @@ def test_a_stream_that_was_read_before_is_refused_in_words(table):
         read_log(reader)
     with pytest.raises(BadLog, match=r"No row came from the Anything\. A stream can be read once"):
         read_log(Anything(table[:0]))
+
+
+def test_what_gives_a_stream_is_named(table, tmp_path):
+    deltalake = pytest.importorskip("deltalake")
+    deltalake.write_deltalake(str(tmp_path / "log"), table)
+    given = deltalake.DeltaTable(str(tmp_path / "log"))
+    with pytest.raises(BadOption, match=r"from a DeltaTable.*to_pyarrow_dataset\(\) gives"):
+        read_log(given)
+    assert read_log(given.to_pyarrow_dataset()).layout.name == "long"

@@ -299,12 +299,17 @@ def baidu(con, folder):
 
 
 def tiangong(con, folder):
-    """An element a line, as in the readers of its authors; a session has one interaction."""
+    """An element a line, those that their authors' cleaner counts: 14 a result, of which it drops
+    the URL, the title and six relevances; a session has one interaction."""
     tag, words = "'<{0}>' || {1} || '</{0}>'", "replace(query, 'words ', 'q')"
+    judged = ", ".join(
+        f"'<{model}>' || hash(docs[i]) % 10000 / 10000 || '</{model}>'"
+        for model in ("TACM", "PSCM", "THCM", "UBM", "DBN", "POM")
+    )
     result = (
         "['<result rank=\"' || i || '\">', '<docid>' || docs[i] || '</docid>',"
-        " '<url>http://' || docs[i] || '</url>', '<vtype>22</vtype>', '<relevance>',"
-        " '<PSCM>0.25</PSCM>', '</relevance>', '</result>']"
+        " '<url>http://' || docs[i] || '.example/</url>', '<title>Of ' || query || '</title>',"
+        f" '<vtype>22</vtype>', '<relevance>', {judged}, '</relevance>', '</result>']"
     )
     click = "['<click>', '<rank>' || i || '</rank>', '</click>']"
     places = "range(1, len(docs) + 1)"

@@ -7,13 +7,15 @@ from pyspark.sql import SparkSession
 
 from rankdrift.log.engines.java import java
 
-# The quick compiler alone comes with room for so little code that Java spends its time on throwing
-# code away and making it again. One core at a time: other workers have the rest. That Spark's own
+# What every Java here needs: one core at a time, as other workers have the rest. That Spark's own
 # classes are sound needs no proof.
-JAVA = (
-    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:MetaspaceSize=512m"
-    " -XX:+UseSerialGC -Xmn500m -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+PLAIN = (
+    "-XX:ReservedCodeCacheSize=512m -XX:MetaspaceSize=512m -XX:+UseSerialGC -Xmn500m"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
+# The quick compiler alone comes with room for so little code that Java spends its time on throwing
+# code away and making it again; in a session of a hundred logs the thorough one pays.
+QUICK = f"-XX:TieredStopAtLevel=1 {PLAIN}"
 SMALL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -25,7 +27,7 @@ SMALL = {
     # Logs here have a few hundred rows: compiling code for them would take all the time.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.driver.extraJavaOptions": JAVA,
+    "spark.driver.extraJavaOptions": QUICK,
     "spark.sql.adaptive.enabled": "false",
     "spark.default.parallelism": "1",
     "spark.sql.ui.retainedExecutions": "1",  # what pages of a UI would show, which is not there
@@ -37,9 +39,9 @@ SMALL = {
 
 
 @cache
-def session() -> SparkSession:
+def session(java_options: str = QUICK) -> SparkSession:
     builder = SparkSession.builder.master("local[2]")
-    for name, value in SMALL.items():
+    for name, value in {**SMALL, "spark.driver.extraJavaOptions": java_options}.items():
         builder = builder.config(name, value)
     with java():
         return builder.getOrCreate()

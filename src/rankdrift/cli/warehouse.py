@@ -1,6 +1,8 @@
 """rankdrift sql and rankdrift import-counts"""
 
 import os
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,8 +17,13 @@ from rankdrift.core.dialects import DIALECTS
 from rankdrift.core.errors import BadOption
 from rankdrift.core.words import many
 
-# Dialects whose text the tests run; that of the others they parse.
-RUN = ("duckdb", "spark", "databricks", "clickhouse", "postgres")
+# Dialects whose text the tests run where it belongs; that of the others they parse, or run on what
+# is closest.
+RUN = ("duckdb", "spark", "clickhouse", "postgres")
+_CHECKED = {
+    "bigquery": "run such statements on Google's reference implementation of its SQL",
+    "databricks": "run this statement on Spark",
+}
 RUN_BY_DBT = ("duckdb",)
 
 
@@ -76,9 +83,10 @@ def sql(
     screen.text(text)
     screen.answer({"dialect": dialect, "table": table, "sql": text})
     if dialect not in RUN:
+        checked = _CHECKED.get(dialect, f"parse this statement as {dialect}")
         screen.say(
-            f"Checked: the tests parse this statement as {dialect}, but have never run it there. "
-            "Try it on a small table first."
+            f"Checked: the tests {checked}; in the warehouse itself they have never run it. Try it "
+            "on a small table first."
         )
     screen.say("", f"Run it, and export its result with column names: {_EXPORTS[dialect]}")
     if appearances:
@@ -88,13 +96,20 @@ def sql(
     return Exit.GOOD
 
 
+def _begun(folder: str, files: Iterable[str]) -> bool:
+    """Whether all that is there is of a package that was not written to its end."""
+    below = (path for path in Path(folder).rglob("*") if path.is_file())
+    left = (path for path in below if not path.name.startswith(".rankdrift-"))
+    return {path.relative_to(folder).as_posix() for path in left} <= set(files)
+
+
 def _write_dbt(screen: Screen, folder: str, table: str, **more: Any) -> int:
     from rankdrift.core.files import together, write_text
     from rankdrift.harvesting.dbt import PACKAGE, dbt_package
 
     files = dbt_package(table, **more)
     there = os.listdir(folder) if os.path.isdir(folder) else []
-    if there and "macros" not in there:
+    if there and "macros" not in there and not _begun(folder, files):
         raise BadOption(
             f"The folder {folder!r} has files of its own. Name one that is empty, or that has such "
             "a package, which is then replaced."

@@ -60,12 +60,14 @@ class Dialect:
     whole_hash: str = "{}"  # a `hash` as a BIGINT
     # the first struct of list {0} whose field {1} is {2}
     entry: str = "element_at(filter({0}, v -> v.{1} = {2}), 1)"
+    each: str = "transform({0}, v -> v.{1})"  # field {1} of every struct of list {0}
     part: str = "split_part({0}, {1}, {2})"  # part {2}, from 1, of text {0} cut at {1}
     cut: str = "split({0}, {1})"  # the list of all parts of text {0} cut at {1}, one character
-    # OVER the lines of file {0} down to this one, in the order of {1}; or of all files together,
-    # where lines come in order and to sort them would be waste
-    so_far: str = (
-        "OVER (PARTITION BY {0} ORDER BY {1} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    # the last {0} that is not NULL of the lines of file {1} down to this one, in the order of {2};
+    # or of all files together, where lines come in order and to sort them would be waste
+    last_so_far: str = (
+        "last_value({0}, TRUE)"
+        " OVER (PARTITION BY {1} ORDER BY {2} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     )
     extract: str = "regexp_extract({0}, {1}, 1)"  # the first group of pattern {1} in text {0}
     # dates, where they are not as in most dialects
@@ -160,9 +162,12 @@ DUCKDB = Dialect(
     size="coalesce(len({}), 0)",
     # One list of keys serves all entries that are asked for.
     entry="{0}[list_position(list_transform({0}, lambda v: v.{1}), {2})]",
+    each="list_transform({0}, lambda v: v.{1})",
     cut="string_split({0}, {1})",
     whole_hash="CAST({} >> 1 AS BIGINT)",
-    so_far="OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
+    last_so_far=(
+        "last_value({0} IGNORE NULLS) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    ),
 )
 
 SPARK = Dialect(
@@ -231,7 +236,8 @@ BIGQUERY = Dialect(
     number="SAFE_CAST({} AS FLOAT64)",
     double="FLOAT64",
     not_nan="CASE WHEN NOT IS_NAN({0}) AND NOT IS_INF({0}) THEN {0} END",
-    hash="FARM_FINGERPRINT(TO_JSON_STRING(STRUCT({})))",
+    # JSON would have the names of columns in it, and differ from one side of a join to the other.
+    hash="FARM_FINGERPRINT(FORMAT('%T', STRUCT({})))",
     md5="TO_HEX(MD5({}))",
     find="STRPOS({0}, {1})",
     matches="REGEXP_CONTAINS({0}, {1})",

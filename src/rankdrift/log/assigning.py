@@ -79,7 +79,7 @@ def assign(
             named["time"] = (day.name,)
     missing = [role for role in layout.needed if role not in named]
     if missing:
-        raise MissingColumns(_explain_missing(missing, columns, layout))
+        raise MissingColumns(_explain_missing(missing, columns, layout, named))
     check_extras(Roles.of(named), columns, layout, at_least)
     for role in EXTRAS:  # the last, so that they take no column from the others
         if role in named or role in none:
@@ -153,17 +153,36 @@ def _refuse_roles_of_others(layout: Layout, named: Mapping[str, tuple[str, ...]]
                 )
 
 
-def _explain_missing(missing: list[str], columns: Mapping[str, Column], layout: Layout) -> str:
+_EVENTS = (
+    " If a row is an event, a click or a result shown, name the column that says which with --event"
+    " NAME."
+)
+_FORMATS = (
+    " If the log is of a known format (`rankdrift formats`), --format NAME says what it lacks."
+)
+
+
+def _explain_missing(
+    missing: list[str],
+    columns: Mapping[str, Column],
+    layout: Layout,
+    named: Mapping[str, tuple[str, ...]],
+) -> str:
     each = []
     for role in missing:
+        other = next((other for other, names in named.items() if role in names), None)
         hint = did_you_mean(role, columns)
+        if other:
+            hint = f" {role!r} is that of --{other.replace('_', '-')}."
         each.append(
             f"There is no column for {role!r} (tried {', '.join(SYNONYMS[role][:6])}, …).{hint}"
         )
     flags = " ".join(f"--{role} NAME" for role in missing)
+    events = _EVENTS if "click" in missing else ""
+    named_by_hand = f"Name them with {flags}.{events}{_FORMATS if len(missing) > 1 else ''}"
     return (
         f"Could not find the columns of a log of layout {layout.name}. {' '.join(each)} "
-        f"The columns are {listed(columns)}. {_spread_out(columns) or f'Name them with {flags}.'}"
+        f"The columns are {listed(columns)}. {_spread_out(columns) or named_by_hand}"
     )
 
 

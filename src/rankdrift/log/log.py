@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from typing import Any
 
-from rankdrift.core.errors import BadLog
+from rankdrift.core.errors import BadLog, BadOption
 from rankdrift.core.naming import names_checked
 from rankdrift.core.notebook import brief, html_table
 from rankdrift.core.words import many
@@ -132,6 +132,15 @@ def _days(planner: Planner) -> str:
     if not day:
         return "no day column: the whole log counts as one day"
     return values.zone_words(planner.columns[day], planner.rules)
+
+
+def need_log(given: Any) -> None:
+    """Raise BadOption unless this is a log that was read."""
+    if not isinstance(given, Log):
+        raise BadOption(
+            f"This takes a Log, not a {type(given).__name__}: say where it is, and which column is "
+            "what, with read_log(...)."
+        )
 
 
 @names_checked

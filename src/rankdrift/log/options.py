@@ -11,6 +11,7 @@ from os import PathLike, fspath
 from typing import Any, Literal
 
 from rankdrift.core.errors import BadOption, did_you_mean
+from rankdrift.core.files import read_text
 from rankdrift.log.columns import Roles
 
 Names = str | Sequence[str] | None
@@ -152,6 +153,7 @@ TABLES = (
     "export-training", "sql", "import-counts", "simulate", "reproduce", "config",
 )  # fmt: skip
 """Verbs of the command line, which may have a table of their own in such a file."""
+_MOST = 1 << 20  # bytes of options
 ROLES = tuple(f.name for f in fields(Roles))
 """Options that name columns."""
 
@@ -160,8 +162,7 @@ def read_settings(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     """The options in a TOML file, by name, their values not looked at yet; and its tables, which
     only the command line uses: options of a verb, by the verb's name."""
     try:
-        with open(path, "rb") as file:
-            found = tomllib.load(file)
+        found = tomllib.loads(read_text(path, _MOST))
     except OSError as error:
         raise BadOption(f"Cannot read the options in {fspath(path)!r}: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:

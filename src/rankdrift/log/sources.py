@@ -30,6 +30,8 @@ _SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _GZIP = (".gz", ".gzip")
 _HERE = "file://"
+_GIVERS = ("to_pyarrow_dataset", "to_arrow_batch_reader")  # of tables of Delta; scans of Iceberg
+_SETTINGS = "rankdrift.toml"  # may be in the folder of the log
 _LOOKED_AT = 80  # bytes of how a file begins
 _COMPRESSED = (".gz", ".gzip", ".zst", ".zstd", ".bz2")
 TRUTH = "truth.json"  # what a made-up log's true propensities are kept in, beside it
@@ -149,9 +151,12 @@ def find(
         return Frame(source)
     if hasattr(source, "__arrow_c_stream__"):
         return Stream(source)
+    hint = "".join(
+        f" What its {method}() gives can be read." for method in _GIVERS if hasattr(source, method)
+    )
     raise BadOption(
         f"Cannot read a log from a {type(source).__name__}. Give a path, a glob, a folder, "
-        "a pandas, Polars or Arrow table or stream, or a Spark DataFrame."
+        f"a pandas, Polars or Arrow table or stream, or a Spark DataFrame.{hint}"
     )
 
 
@@ -165,7 +170,7 @@ def _read_again(source: object) -> bool:
 def _find_files(
     sources: list[str], format: str | None, table: str | None, every: bool
 ) -> Files | Table:
-    if not sources:
+    if not sources or not all(sources):  # "" would be the folder where one happens to be
         raise BadOption("No log was named. Give a file, a folder or a glob.")
     paths = [path for source in sources for path in _expand(source, every or bool(format))]
     paths = [path for path in paths if not _is_truth(path)] or paths
@@ -174,8 +179,8 @@ def _find_files(
     if len(kinds) > 1:
         examples = ", ".join(f"{k} ({next(p for p in paths if formats[p] == k)})" for k in kinds)
         raise BadLog(
-            f"The files are of different formats: {examples}. Read one format at a time, "
-            "or choose it with --format."
+            f"The files are of different formats: {examples}. Read one format at a time, such as "
+            f"{_such_as(paths[0])!r}, or choose it with --format."
         )
     if kinds == ["duckdb"]:
         if len(paths) > 1:
@@ -211,6 +216,7 @@ def _expand(source: str, every: bool) -> list[str]:
             file
             for file in _files_below(path)
             if not any(p.startswith((".", "_")) for p in Path(file).relative_to(path).parts)
+            and Path(file).name != _SETTINGS
             and (every or _ending(file))
         ]
         if not found:
@@ -227,6 +233,12 @@ def _expand(source: str, every: bool) -> list[str]:
     if not found:
         raise BadLog(f"No file {source!r}.{_near(path)}")
     return found
+
+
+def _such_as(path: str) -> str:
+    """A glob of the files beside this one that are called like it."""
+    ending = "".join(Path(path).suffixes[-2:]) if path.endswith(_GZIP) else Path(path).suffix
+    return os.path.join(os.path.dirname(path), f"*{ending}")
 
 
 def _files_below(folder: str) -> list[str]:

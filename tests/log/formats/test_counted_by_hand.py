@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from random import Random
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
@@ -292,3 +293,75 @@ def test_ubi_as_plain_python_counts_it(tmp_path):
     )
     left_out = same_counts(read_log(tmp_path), rows, strays)
     assert len(left_out) > 1
+
+
+# -- TianGong-ST -----------------------------------------------------------------------------------
+
+
+def tiangong_lines(draw):
+    """Sessions with what may be odd: a query that is none, a result without a doc or shown twice,
+    clicks at ranks that show nothing, tags in titles, blanks before tags, either quotes."""
+    yield "<root>"
+    for session in range(300):
+        quote, blanks = draw.choice("\"'"), " " * draw.randrange(3)
+        yield f"{blanks}<session num={quote}{session}{quote}>"
+        for number in range(draw.randrange(1, 4)):
+            yield f"{blanks}<interaction num={quote}{number}{quote}>"
+            yield "<query>the rank, clicked</query>"
+            if draw.random() < 0.9:
+                yield f"{blanks}<query_id>q{draw.randrange(5)}</query_id>"
+            yield "<results>"
+            docs = draw.sample(range(12), 8)
+            for rank, doc in enumerate(docs + docs[:1] * (draw.random() < 0.1), 1):
+                yield f"{blanks}<result rank={quote}{rank}{quote}>"
+                if draw.random() < 0.95:
+                    yield f"{blanks}<docid>d{doc}</docid>"
+                yield "<title>docid> rank> num=</title>"
+                yield "<relevance>"
+                yield "<PSCM>0.5</PSCM>"
+                yield "</relevance>"
+                yield "</result>"
+            yield "</results>"
+            if draw.random() < 0.7:
+                yield f"{blanks}<clicked>"
+                for _ in range(draw.randrange(4)):
+                    yield "<click>"
+                    yield f"{blanks}<rank>{draw.randrange(1, 11)}</rank>"
+                    yield "</click>"
+                yield "</clicked>"
+            yield "</interaction>"
+        yield "</session>"
+    yield "</root>"
+
+
+def tiangong_rows(text):
+    """What a reader of XML makes of them, as that of its authors does."""
+    shown, clicks = [], []
+    for at, interaction in enumerate(ElementTree.fromstring(text).iter("interaction")):
+        docs = {}
+        for result in interaction.iter("result"):
+            doc, rank = result.findtext("docid"), int(result.get("rank"))
+            if doc:
+                query = interaction.findtext("query_id")
+                row = {"search": at, "query": query, "doc": doc, "rank": rank, "click": 0}
+                shown.append(row)
+                docs[rank] = doc
+        found = interaction.find("clicked")
+        ranks = [int(click.findtext("rank")) for click in found] if found is not None else []
+        clicks += [(at, docs.get(rank)) for rank in ranks]
+    return shown, give_clicks(shown, clicks, lambda row: (row["search"], row["doc"]))
+
+
+def test_tiangong_as_a_reader_of_xml_counts_it(tmp_path):
+    text = "\n".join(tiangong_lines(Random(7)))
+    (tmp_path / "session.xml").write_text(text)
+    rows, strays = tiangong_rows(text)
+    names = ("search", "query", "doc", "rank", "click")
+    table = pa.table({name: [row[name] for row in rows] for name in names})
+    counts, wanted = harvest(read_log(tmp_path / "session.xml")), harvest(read_log(table, day=""))
+    assert wanted.n_pairs > 40
+    for name, expected in wanted.tables.items():
+        assert counts.tables[name].equals(expected), name
+    assert counts.funnel.dropped["stray_click"].clicks == strays > 0
+    for reason in ("no_query", "doc_twice"):
+        assert counts.funnel.dropped[reason].rows == wanted.funnel.dropped[reason].rows > 0

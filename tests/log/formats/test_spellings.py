@@ -4,6 +4,8 @@ import csv
 import json
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rankdrift import harvest, inspect, read_log
@@ -163,6 +165,76 @@ def test_columns_are_read_as_fields_are(write, tmp_path):
     assert used(read_log(tmp_path / "table.parquet")) == WANTED
 
 
+def test_solr_logs_docs_with_commas_between(write):
+    """Its component writes queries, and lets others write events."""
+    docs = {s: [d for each, _, d in PLACES if each == s] for s in range(12)}
+    said = {"timestamp": "2024-05-01T10:00:00Z", "application": "shop", "query_attributes": "{}"}
+    queries = [
+        {"query_id": f"s{s}", "user_query": f"tea {s % 2}", "doc_ids": ",".join(docs[s]), **said}
+        for s in docs
+    ]
+    clicks = [event for event in ubi() if event.get("action_name") == "click"]
+    assert used(read_log(write(queries + clicks))) == WANTED
+    for query in queries:
+        query["doc_ids"] = query["doc_ids"].split(",")
+    queries.append({**queries[0], "query_id": "none found", "doc_ids": ""})
+    assert used(read_log(write(queries + clicks))) == WANTED
+
+
+def ga4():
+    for s in range(12):
+        items = [{"item_id": d, "item_list_index": str(p)} for each, p, d in PLACES if each == s]
+        common = {"event_date": "20240501", "user_pseudo_id": f"u{s}"}
+        words = [{"key": "search_term", "value": {"string_value": f"tea {s % 2}"}}]
+        at = 1714557600000000 + s * 10**8
+        yield {
+            "event_name": "view_item_list", "event_timestamp": at, "event_params": words,
+            "items": items, **common,
+        }  # fmt: skip
+        for p in range(4):
+            if clicked(s, p):
+                yield {
+                    "event_name": "select_item", "event_timestamp": at + 9, "event_params": [],
+                    "items": [items[p]], **common,
+                }  # fmt: skip
+
+
+def in_lists(documents):
+    """Tables that were made from Parquet by its letter have a struct around every element."""
+    for event in documents:
+        lists = {
+            name: {"list": [{"element": each} for each in event[name]]}
+            for name in ("event_params", "items")
+        }
+        yield event | lists
+
+
+def test_lists_of_bigquery_may_be_structs(tmp_path):
+    pq.write_table(pa.Table.from_pylist(list(ga4())), tmp_path / "plain.parquet")
+    assert used(read_log(tmp_path / "plain.parquet")) == WANTED
+    pq.write_table(pa.Table.from_pylist(list(in_lists(ga4()))), tmp_path / "structs.parquet")
+    assert used(read_log(tmp_path / "structs.parquet")) == WANTED
+
+
+def test_settings_may_lie_in_the_folder_of_the_log(tmp_path):
+    """Where `init` puts them who stands there; they say the format, and all files are looked at."""
+    pq.write_table(pa.Table.from_pylist(list(ga4())), tmp_path / "events_20240501.parquet")
+    (tmp_path / "rankdrift.toml").write_text('format = "ga4"\n')
+    assert used(read_log(tmp_path, format="ga4")) == WANTED
+    (tmp_path / "more.txt").write_text("?")
+    with pytest.raises(BadLog, match=r"such as '.*\*\.parquet', or choose"):
+        read_log(tmp_path, format="ga4")
+
+
+def test_what_is_not_read_of_a_known_format_says_what_to_do(tmp_path):
+    line = ["shop", "web"] + [""] * 129
+    line[58] = '{"schema": "iglu:com.snowplowanalytics.snowplow/unstruct_event/jsonschema/1-0-0"}'
+    (tmp_path / "run.tsv").write_text("\t".join(line) + "\n" + "\t".join(line) + "\n")
+    for options in ({}, {"format": "snowplow"}):
+        with pytest.raises(BadLog, match=r"columns have no names.*Analytics SDK"):
+            read_log(tmp_path / "run.tsv", **options)
+
+
 def test_versions_that_differ_are_refused(tmp_path):
     duckdb.sql(
         f"COPY (SELECT {{'type': 'list_view'}} AS {ACTION}, {{'name': 'x'}} AS {ACTION}_0_1,"
@@ -203,6 +275,13 @@ def test_what_is_missing_is_said_in_the_words_of_the_format(write):
     words = advice([document for document in ubi() if "action_name" in document])
     assert "it comes from user_query of the query with the same query_id" in words
     assert "Add days" not in words
+    elsewhere = [
+        event
+        | {"items": [item | {"item_list_name": event["event_name"]} for item in event["items"]]}
+        for event in ga4()
+    ]
+    words = advice(elsewhere)
+    assert "clicks are joined to results by event_date, user, session and list" in words
     hits = [{"sku": "a"}, {"sku": "b"}]
     told = {"metadata": {"queryUid": "s"}, "query": "tea", "timestamp": "2024-05-01T10:00:00Z"}
     click = {"eventType": "click", "queryUid": "s", "objectId": "a"}

@@ -8,11 +8,11 @@ import uuid
 import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import duckdb
 
@@ -20,6 +20,7 @@ from rankdrift.core.database import connect
 from rankdrift.core.dialects import DUCKDB, SPARK, Dialect
 from rankdrift.core.errors import BadLog, BadOption, MissingExtra
 from rankdrift.log.columns import Column, ColumnKind
+from rankdrift.log.engines.duckdb.readers import broken_line, folders_tell
 from rankdrift.log.engines.engine import Day, Progress
 from rankdrift.log.engines.java import java, quiet, why_not
 from rankdrift.log.engines.parquet import check_schemas
@@ -71,6 +72,7 @@ _FIRST = (TALLY, KNOWN, CANDIDATES, TWICE, CELLS, PAIRS, USED)
 _PLAN_LENGTH = 2_000  # characters
 _LOST = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 _FEWEST_PARTS = 8
+_CORRUPT = "_corrupt_record"  # Spark's name for it
 
 
 def open_engine(source: Any, options: Options) -> "SparkEngine":
@@ -444,25 +446,49 @@ def _read(session: Any, files: Files) -> Any:
             frame = _widened([reader.parquet(path) for path in paths])
     elif files.format == "json":
         frame = reader.option("multiLine", files.array).json(paths)
+        _refuse_broken(frame)
     else:
         ending = os.path.splitext(re.sub(r"\.(gz|gzip|zst|zstd|bz2)$", "", paths[0].lower()))[1]
         separator = {".tsv": "\t", ".psv": "|"}.get(ending, ",")
-        frame = reader.csv(
-            paths,
-            header=True,
-            sep=separator,
-            quote='"',
-            escape='"',
-            multiLine=True,
-            enforceSchema=False,
-        )
+        cells = reader.options(header=True, sep=separator, quote='"', escape='"', multiLine=True,
+                               enforceSchema=False)  # fmt: skip
+        frames = [cells.csv(_for_spark(some)) for some in _alike(files.paths, separator)]
+        frame = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
     return frame
+
+
+def _alike(paths: Sequence[str], separator: str) -> list[list[str]]:
+    """Files of cells by the columns they begin with: Spark goes by their order alone. Those that
+    are elsewhere are taken to be alike."""
+    if len(paths) == 1 or any("://" in path for path in paths):
+        return [list(paths)]
+    found: dict[tuple[str, ...], list[str]] = {}
+    with connect() as con:
+        for path in paths:
+            options = f"all_varchar = true, header = true, delim = {DUCKDB.literal(separator)}"
+            read = f"read_csv({DUCKDB.literal(glob.escape(path))}, {options})"
+            try:
+                columns = con.sql(f"FROM {read}").columns
+            except duckdb.Error:  # damaged: Spark will say what is wrong
+                columns = []
+            found.setdefault(tuple(columns), []).append(path)
+    return list(found.values())
+
+
+def _refuse_broken(frame: Any) -> None:
+    """BadLog for a line that is no JSON: Spark makes a row of it that has nothing, and this column
+    for what it says."""
+    if _CORRUPT not in frame.columns:
+        return
+    broken = frame.where(f"{SPARK.quote(_CORRUPT)} IS NOT NULL")
+    found = broken.selectExpr("*", f"input_file_name() AS {FILE_NAME}").first()
+    if found:
+        path = unquote(urlsplit(found[FILE_NAME]).path)
+        raise BadLog(broken_line(path, None, "Spark cannot read it"))
 
 
 def _folders_tell(files: Files) -> bool:
     """As for DuckDB: what files say themselves comes before the names of folders."""
-    from rankdrift.log.engines.duckdb.readers import folders_tell
-
     with connect() as con:
         return folders_tell(con, files)
 
@@ -535,10 +561,17 @@ def _fingerprint(files: Mapping[str | None, int]) -> str | None:
 
 
 def _forget(session: Any, view: str) -> None:
-    try:
+    with suppress(Exception):  # the session has ended, and the view with it
         session.catalog.dropTempView(view)
-    except Exception:  # the session has ended, and the view with it
-        return
+
+
+def _cause(error: Any) -> str:
+    """What lies behind an error of Spark's, in a sentence; nothing if nothing does."""
+    origin, said = getattr(error, "_origin", None) or getattr(error, "java_exception", None), ""
+    with suppress(PySparkException, Py4JError, AttributeError, TypeError):
+        while origin is not None and (origin := origin.getCause()) is not None:
+            said = str(origin.getMessage() or "").strip()
+    return f"({said.splitlines()[0][:300]}) " if said else ""
 
 
 @contextmanager
@@ -552,8 +585,14 @@ def reading(source: Any = None) -> Iterator[None]:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         said = next((line for line in lines if not line.startswith(("An error", "JVM"))), "")
         said = re.sub(r"^(:\s*)?([\w.]+(Exception|Error):\s*)+", "", said)
+        if "TIMESTAMP(NANOS" in said:
+            raise BadLog(
+                f"Spark cannot read {what}: it has times to the nanosecond, which Spark does not "
+                "read from Parquet. Write them to the microsecond (in pandas: "
+                "to_parquet(…, coerce_timestamps='us')), or use --engine duckdb."
+            ) from None
         raise BadLog(
-            f"Spark cannot read {what}: {said[:400]} "
+            f"Spark cannot read {what}: {said[:400]} {_cause(error)}"
             "Check the path, the column names and --where (it is Spark SQL on the log's own "
             "columns)."
         ) from None

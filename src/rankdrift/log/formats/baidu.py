@@ -27,11 +27,14 @@ class _Baidu(Format):
             e_asked=f"CASE WHEN {d.size.format('e_parts')} <= {_FEW} THEN e_line END",
             **{f"e_{n}": f"coalesce({sql}, '')" if n == 2 else sql for n, sql in part.items()},
         )
-        since = d.so_far.format(FILE_NAME, "e_line")
+
+        def last(value: str) -> str:
+            said = f"CASE WHEN e_asked IS NOT NULL THEN {value} END"
+            return d.last_so_far.format(said, FILE_NAME, "e_line")
+
         said = (
-            f"(SELECT *, max(e_asked) {since} AS rd_search,"
-            f" max_by(e_2, e_asked) {since} AS rd_words,"
-            f" max_by({FILE_NAME}, e_asked) {since} AS rd_of FROM {lines}) AS rd_said"
+            f"(SELECT *, {last('e_asked')} AS rd_search, {last('e_2')} AS rd_words,"
+            f" {last(FILE_NAME)} AS rd_of FROM {lines}) AS rd_said"
         )
         return self.rows(
             f,

@@ -306,6 +306,10 @@ class Format:
         paths = {self.usual_name(path) for path in sight.paths}
         return any(paths.issuperset(marks) for marks in self.marks)
 
+    def unread(self, sight: Sight) -> str:
+        """If a log looks like this in a form that is not read: what to do about it."""
+        return ""
+
     def usual_name(self, name: str) -> str:
         """What `shape` calls an outermost field that some logs call otherwise."""
         return name
@@ -461,7 +465,7 @@ def fitted(
     format: Format, source: str, shape: Shape, d: Dialect, parsed: Callable[[str, Any], str]
 ) -> tuple[str, Shape]:
     """The FROM item and its fields as the format is described: under their usual names, and where
-    a struct or a list is kept as a text of JSON, what that says.
+    a struct or a list is kept as a text, of JSON or with commas between, what that says.
 
     Parameters
     ----------
@@ -494,12 +498,28 @@ def fitted(
         sql[usual] = f"coalesce({quoted})" if len(spelt) > 1 else quoted
         fields[usual] = there
         if there in ("text", "json") and isinstance(wanted, Mapping | list):
-            sql[usual] = parsed(d.text.format(sql[usual]), wanted)
+            text = d.text.format(sql[usual])
+            sql[usual] = parsed(text, wanted)
+            if wanted == ["text"]:  # or docs with commas between
+                cut = d.cut.format(f"nullif({text}, '')", "','")
+                sql[usual] = f"CASE WHEN {text} LIKE '[%' THEN {sql[usual]} ELSE {cut} END"
             fields[usual] = as_text(wanted)
+        elif isinstance(wanted, list) and (inner := _in_a_list(there)):
+            sql[usual] = d.each.format(f"{sql[usual]}.{d.quote('list')}", d.quote(inner))
+            fields[usual] = [there["list"][0][inner]]
     if fields == shape:
         return source, shape
     columns = ", ".join(f"{each} AS {d.quote(name)}" for name, each in sql.items())
     return f"(SELECT {columns} FROM {source}) AS rd_fitted", fields
+
+
+def _in_a_list(shape: Any) -> str:
+    """What the field of a struct is called that stands around every element of a list, as in tables
+    that were made from Parquet by its letter: list.element."""
+    inside = shape.get("list") if isinstance(shape, Mapping) and len(shape) == 1 else None
+    if not isinstance(inside, list) or not isinstance(inside[0], Mapping) or len(inside[0]) != 1:
+        return ""
+    return str(next(iter(inside[0])))
 
 
 def as_text(shape: Any) -> Any:

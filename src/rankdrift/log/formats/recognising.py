@@ -90,7 +90,15 @@ def look_at(shape: Shape) -> Sight:
 
 def choose(sight: Sight, options: Options) -> Format | None:
     """The format that was asked for, or that the log looks like; None if it is to be read by its
-    columns, because it looks like none, or columns that no format has were named."""
+    columns, because it looks like none, or columns that no format has were named.
+
+    Raises
+    ------
+    BadLog
+        It looks like one, in a form that is not read.
+    """
+    for why in filter(None, (format.unread(sight) for format in FORMATS)):
+        raise BadLog(why)
     if options.format is not None and options.format in FORMATS:
         return _as_said(FORMATS.get(options.format), sight, options)
     if options.layout not in (None, AUTO):

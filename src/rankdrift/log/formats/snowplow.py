@@ -5,6 +5,7 @@ import re
 from rankdrift.log.formats.format import (
     Fields,
     Format,
+    Sight,
     has,
     named,
     search_words,
@@ -17,6 +18,7 @@ from rankdrift.log.layouts import VISITS
 _ACTION = "unstruct_event_com_snowplowanalytics_snowplow_ecommerce_snowplow_ecommerce_action_1"
 _PRODUCT = "contexts_com_snowplowanalytics_snowplow_ecommerce_product_1"
 
+_SCHEMA, _COLUMNS = "iglu:com.snowplowanalytics", 120  # of a line of enriched events, at least
 _VERSION = re.compile(r"_1_\d+_\d+$")
 
 
@@ -24,6 +26,17 @@ class _Snowplow(Format):
     def usual_name(self, name: str) -> str:
         """Loaders write versions in full (…_1_0_2), and Snowflake's columns are in capitals."""
         return _VERSION.sub("_1", name.lower())
+
+    def unread(self, sight: Sight) -> str:
+        """Enriched events as the pipeline writes them: columns without names."""
+        if not any(_SCHEMA in line and line.count("\t") >= _COLUMNS for line in sight.lines):
+            return ""
+        return (
+            "These are enriched events of Snowplow as tab-separated text, whose columns have no "
+            "names. Turn them into JSON with Snowplow's Analytics SDK (in Python: "
+            "snowplow_analytics_sdk.event_transformer.transform, line by line), or read the events "
+            "from the warehouse that they are loaded into."
+        )
 
     def select(self, f: Fields, source: str) -> str:
         """A row per product of a list viewed or clicked, and per other event."""

@@ -6,6 +6,7 @@ _DOCUMENT = {
     "action_name": "text", "query_id": "text", "user_query": "text", "timestamp": "text",
     "client_id": "text", "session_id": "text", "application": "text",
     "query_response_hit_ids": ["text"], "query_response_object_ids": ["text"],
+    "doc_ids": ["text"],
     "event_attributes": {
         "object": {
             "object_id": "text", "internal_id": "text", "search_config": "text", "ranker": "text",
@@ -19,9 +20,9 @@ _HEADERS = (
     "update",
     "delete",
 )  # what lines between documents of a bulk file say
+_HITS = ("query_response_hit_ids", "query_response_object_ids", "doc_ids")  # the last is Solr's
 _OF_QUERIES = (
-    "application", "query_attributes", "query_response_id", "query_response_hit_ids",
-    "query_response_object_ids", "object_id_field", "client_id",
+    "application", "query_attributes", "query_response_id", "object_id_field", "client_id", *_HITS,
 )  # fmt: skip
 # As they are written; itemClick, in lower case, is without the underscore.
 _SHOWN = (
@@ -55,7 +56,7 @@ class _Ubi(Format):
         ordinal = d.integer.format(field("event_attributes", "position", "ordinal"))
         hits = [
             d.text_list.format(found)
-            for name in ("query_response_hit_ids", "query_response_object_ids")
+            for name in _HITS
             for path in ((name,), ("_source", name))
             if (found := f.listed(*path))
         ]

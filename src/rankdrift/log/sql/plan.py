@@ -76,6 +76,9 @@ class Step:
     settled
         Small, and a lot is made from it: an engine that plans from the log on whatever it runs had
         better forget how it was made.
+    second_held
+        Of two tables that it joins, the second is the smaller by far, though that cannot be told
+        beforehand: it is the one to hold in memory.
     """
 
     name: str
@@ -85,6 +88,7 @@ class Step:
     adds: bool = False
     whole: bool = False
     settled: bool = False
+    second_held: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+import time
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,6 +37,9 @@ from rankdrift.log.options import Options
 from rankdrift.log.sources import TEXT, Files, Frame, Source, Stream, Table, cannot_tell, find
 from rankdrift.log.sql.plan import SCHEMA, Plan, Step, spent
 
+_ROW_GROUP = 61_440  # of a copy: half of what is usual, so that dictionaries stay in the caches
+LONG_STEP = 1.0
+"""Seconds: a step that takes so long leaves memory behind that is worth giving back."""
 _INTEGERS = {"tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"}
 _KINDS: dict[str, ColumnKind] = {
     "varchar": "text", "boolean": "bool", "date": "date",
@@ -347,14 +351,38 @@ class DuckdbEngine:
         over = spent(plan.steps)
         with self._in_schema(progress):
             for step in steps:
-                if step.name in added:
-                    self.execute(f"INSERT INTO {step.name} {step.sql}", step.name, progress)
-                else:
-                    keep = step.keep or step.adds or step is steps[-1]
-                    self._make(step, keep, progress)
+                began = time.monotonic()
+                with self._sides(step):
+                    if step.name in added:
+                        self.execute(f"INSERT INTO {step.name} {step.sql}", step.name, progress)
+                    else:
+                        keep = step.keep or step.adds or step is steps[-1]
+                        self._make(step, keep, progress)
                 for name in over.get(step.name, ()):
                     self._con.execute(f"DROP TABLE IF EXISTS {name}")
+                if time.monotonic() - began >= LONG_STEP:
+                    self._give_back()
         return self._con
+
+    @contextmanager
+    def _sides(self, step: Step) -> Iterator[None]:
+        """While a step is made whose joins hold in memory what is written second."""
+        if not step.second_held:
+            yield
+            return
+        [(off,)] = self._con.sql("SELECT current_setting('disabled_optimizers')").fetchall()
+        self._con.execute(f"SET disabled_optimizers = '{off},build_side_probe_side'")
+        try:
+            yield
+        finally:
+            self._con.execute(f"SET disabled_optimizers = '{off}'")
+
+    def _give_back(self) -> None:
+        """Return memory that a step is done with to the system: DuckDB's allocator keeps it, and
+        the next step then takes other. It lets go of all when threads come or go."""
+        [(threads,)] = self._con.sql("SELECT current_setting('threads')").fetchall()
+        for many in (threads + 1, threads):
+            self._con.execute(f"SET threads = {many}")
 
     def _make(self, step: Step, keep: bool, progress: Progress | None) -> None:
         thing = "TABLE" if keep else "VIEW"
@@ -466,7 +494,8 @@ class DuckdbEngine:
         much as to make it out."""
         assert self.format
         assert isinstance(self.input, Files)
-        file = [FILE_NAME] if len(self.input.paths) > 1 else []
+        told = self._wanted is None or FILE_NAME in self._wanted
+        file = [FILE_NAME] if told and len(self.input.paths) > 1 else []
         names = ", ".join(map(DUCKDB.quote, (*self._kept(self.format).stored, *file)))
         return f"SELECT {names} FROM ({self.rows_sql})"
 
@@ -475,8 +504,8 @@ class DuckdbEngine:
         self._con.execute(f"SET preserve_insertion_order = {ordered}")
         try:
             self.execute(
-                f"COPY ({rows}) TO {DUCKDB.literal(path)}"
-                " (FORMAT parquet, COMPRESSION lz4_raw, WRITE_BLOOM_FILTER false)",
+                f"COPY ({rows}) TO {DUCKDB.literal(path)} (FORMAT parquet, COMPRESSION snappy,"
+                f" ROW_GROUP_SIZE {_ROW_GROUP}, WRITE_BLOOM_FILTER false)",
                 f"parsing {getattr(self.input, 'format', '')}",
                 progress,
             )

@@ -179,13 +179,20 @@ def reading(source: Source) -> Iterator[None]:
         if isinstance(source, Files):
             broken = _BROKEN.search(str(error))
             if broken:
-                raise BadLog(_broken_line(broken[1], int(broken[2]), broken[3])) from None
+                raise BadLog(broken_line(broken[1], int(broken[2]), broken[3])) from None
             raise BadLog(
                 f"Cannot read {_told(source)} as {source.format}: "
                 f"{without_secrets(first_line(error))} "
                 "The file may be damaged, cut short or of another format (--format)."
             ) from None
         raise BadLog(f"Cannot read the log: {first_line(error)}") from None
+    except (UnicodeDecodeError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "nanobind::str()" not in str(error):
+            raise
+        what = _told(source) if isinstance(source, Files) else "the log"
+        raise BadLog(
+            f"The name of a column or field in {what} is no text (UTF-8). The file may be damaged."
+        ) from None
 
 
 def check_objects(source: Source, columns: Mapping[str, Any]) -> None:
@@ -200,19 +207,24 @@ def _told(files: Files) -> str:
     return repr(without_secrets(files.paths[0]))
 
 
-def _broken_line(path: str, number: int, why: str) -> str:
-    """Words for a line that is no JSON, which DuckDB says is this one, or about there."""
+def broken_line(path: str, number: int | None, why: str) -> str:
+    """Words for a line that is no JSON: this one, or about there, or the first that there is."""
     packed = path.lower().endswith((".gz", ".gzip"))
-    where, first = f"A line about the {number:,}th", max(0, number - 1 - _ABOUT)
+    where = f"A line about the {number:,}th" if number else "A line"
+    first, last = (max(0, number - 1 - _ABOUT), number + _ABOUT) if number else (0, None)
     try:
         with (gzip.open if packed else open)(path, "rb") as file:
-            for at, line in enumerate(islice(file, first, number + _ABOUT), first + 1):
+            for at, line in enumerate(islice(file, first, last), first + 1):
                 if line.strip() and not _is_json(line):
                     where, number = f"Line {at:,}", at
                     break
     except (OSError, EOFError, zlib.error):  # damaged, of another packing, or elsewhere
         pass
     name = shlex.quote(without_secrets(path))
+    if not number:
+        return _BROKEN_LINE.format(
+            where=where, path=without_secrets(path), why=why, look=f"jq . {name} stops there"
+        )
     look = f"zcat {name} | sed -n {number}p" if packed else f"sed -n {number}p {name}"
     return _BROKEN_LINE.format(where=where, path=without_secrets(path), why=why, look=look)
 
