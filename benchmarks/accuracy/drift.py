@@ -105,8 +105,8 @@ def pools() -> dict[str, list[Pool]]:
             found[platform] = [
                 _pool(
                     database.execute(
-                        f"SELECT list(rank) AS ranks, avg(relevance) AS relevance, hash({query}) %"
-                        f" {BUCKETS} AS bucket FROM read_parquet(?) WHERE"
+                        f"SELECT list(rank ORDER BY rank) AS ranks, min(relevance) AS relevance,"
+                        f" hash({query}) % {BUCKETS} AS bucket FROM read_parquet(?) WHERE"
                         f" {SAME_QUERY_SAME_RELEVANCE} AND platform = ? GROUP BY {query}, doc,"
                         " price HAVING count(DISTINCT rank) > 1 ORDER BY ALL",
                         [str(path), platform],

@@ -116,8 +116,8 @@ def test_github_actions(search, environment):
     assert len(plain[True]["schedule"][0]["cron"].split()) == 5  # YAML takes `on` for true
     steps = plain["jobs"]["run"]["steps"]
     commands = [step["run"] for step in steps if "run" in step]
-    assert commands[0] == "pip install rankdrift" and len(commands) == 2
-    shell(commands[1], search, environment)
+    assert commands[1] == "pip install rankdrift" and len(commands) == 3
+    shell(commands[2], search, environment)
     # The counts of one run are there for the next, also if it ended with an alarm.
     kept = {
         step["uses"]: step for step in steps if step.get("uses", "").startswith("actions/cache")
@@ -126,6 +126,28 @@ def test_github_actions(search, environment):
     assert restored["with"]["path"] == saved["with"]["path"] == "runs" and saved["if"] == "always()"
     for path in next(s for s in steps if s.get("name") == "Results")["with"]["path"].split():
         assert (search / path).exists()
+
+
+def test_a_checkout_has_the_times_at_which_days_were_committed(tmp_path):
+    """So that days that are in the cache are not counted anew by the next run."""
+    yaml = pytest.importorskip("yaml")
+    plain = yaml.safe_load((EXAMPLES / "github-actions.yml").read_text())
+    checkout, *_ = steps = plain["jobs"]["run"]["steps"]
+    assert checkout["with"]["fetch-depth"] == 0
+    [command] = [s["run"] for s in steps if s.get("name") == "Times of change, as committed"]
+    place = tmp_path / "search"
+    (place / "log").mkdir(parents=True)
+    git = ["git", "-c", "user.name=shop", "-c", "user.email=shop@example.org"]
+    subprocess.run([*git, "init", "-q", place], check=True)
+    for number, name in enumerate(["2024-05-01.csv", "2024 05 02.csv"]):
+        (place / "log" / name).write_text(f"{number}\n")
+        when = {"GIT_COMMITTER_DATE": f"{1714600000 + number} +0000"}
+        subprocess.run([*git, "add", "log"], cwd=place, check=True)
+        subprocess.run([*git, "commit", "-qm", name], cwd=place, env=os.environ | when, check=True)
+    subprocess.run([*git, "clone", "-q", place, tmp_path / "clone"], check=True)
+    subprocess.run(["bash", "-eo", "pipefail", "-c", command], cwd=tmp_path / "clone", check=True)
+    there = {path.name: path.stat().st_mtime for path in (tmp_path / "clone" / "log").iterdir()}
+    assert there == {"2024-05-01.csv": 1714600000, "2024 05 02.csv": 1714600001}
 
 
 @pytest.mark.slow

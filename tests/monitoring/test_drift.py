@@ -17,7 +17,7 @@ from rankdrift.estimation.fitting import Options, fit
 from rankdrift.monitoring import drift_scores
 from rankdrift.monitoring.days import DayFiles
 from rankdrift.monitoring.drift_evidence import SIZES, evidence_of
-from rankdrift.monitoring.drift_scores import Scores, Shapes, scores_of, shapes_of
+from rankdrift.monitoring.drift_scores import KNOWN, Scores, Shapes, scores_of, shapes_of
 from rankdrift.monitoring.record import Outcome
 from rankdrift.monitoring.steps import Job, Night, look_for_drift
 from rankdrift.pipeline import make_report
@@ -26,6 +26,7 @@ from rankdrift.simulate.true_curves import dips, steady
 
 CHANGED = 14  # the first day, from 0, of the other page
 DAYS = 17
+PUSHED_DOWN = "pushed down"
 
 
 def one_day(number, pairs=1500, batch=None, **more):
@@ -58,8 +59,9 @@ def folder(days, tmp_path_factory):
 # -- the mathematics -------------------------------------------------------------------------------
 
 
-def plain_shapes(size):
-    return Shapes(np.arange(1, 3), np.zeros(2), np.zeros((2, size)), {"all": slice(0, size)})
+def plain_shapes(size, **kinds):
+    tested = kinds or {"all": slice(0, size)}
+    return Shapes(np.arange(1, 3), np.zeros(2), np.zeros((2, size)), tested)
 
 
 def known_scores(score, information):
@@ -75,15 +77,17 @@ def log_normal(x, covariance):
 
 
 def test_evidence_is_the_ratio_of_two_normal_densities():
-    """All scores at once are normal, with a change and without: nothing of H⁻¹ in here."""
+    """All scores at once are normal, with a change and without: nothing of H⁻¹ in here. A change is
+    of any shape and either direction, or it is known but for two sizes of it."""
     random, many, size = np.random.default_rng(5), 4, 3
     root = random.normal(size=(many, size, size))
     information = root @ root.transpose(0, 2, 1) * 20
     score = 0.3 * np.einsum(
         "tkl,tl->tk", np.linalg.cholesky(information), random.normal(size=(4, 3))
     )
+    shapes = plain_shapes(size, all=slice(0, size), **{PUSHED_DOWN: slice(1, 2)})
     found = evidence_of(
-        known_scores(score, information), plain_shapes(size), np.arange(many), reference=1, window=9
+        known_scores(score, information), shapes, np.arange(many), reference=1, window=9
     )
     stacked = np.concatenate(information)  # (T K, K)
     noise = np.zeros((many * size, many * size))
@@ -101,10 +105,33 @@ def test_evidence_is_the_ratio_of_two_normal_densities():
                 - log_normal(score.ravel()[:upto], without[:upto, :upto])
                 for s in SIZES
             ]
-            ratios.append(np.logaddexp.reduce(by_size) - np.log(len(SIZES)))
+            x, covariance = score.ravel()[:upto], without[:upto, :upto]
+            by_size += [
+                log_normal(x - a * since[:upto, 1], covariance) - log_normal(x, covariance)
+                for a in KNOWN[PUSHED_DOWN]
+            ]
+            ratios.append(np.logaddexp.reduce(by_size) - np.log(len(by_size)))
         assert found.log[t] == pytest.approx(np.logaddexp.reduce(ratios), abs=1e-6)
         assert found.began[t] == 1 + int(np.argmax(ratios))
     assert found.log[0] == -np.inf
+
+
+@pytest.mark.parametrize("times", [3.0, 30.0])
+def test_scores_that_scatter_more_count_less(times):
+    """Queries that scatter so many times what chance would are as so many times fewer clicks."""
+    random, many, size = np.random.default_rng(8), 5, 3
+    root = random.normal(size=(many, size, size))
+    information = root @ root.transpose(0, 2, 1) * 1e5 + 1e5 * np.eye(size)
+    noise = np.linalg.cholesky(information) @ random.normal(size=(many, size, 1))
+    shift = np.where(np.arange(many) < 3, 0.0, 0.05)[:, None]
+    score = np.sqrt(times) * noise[:, :, 0] + information.sum(axis=2) * shift
+    scattered = replace(known_scores(score, information), scatter=times * information)
+    fewer = known_scores(score / times, information / times)
+    more = {"days": np.arange(many), "reference": 1, "window": 9}
+    found, wanted = (evidence_of(s, plain_shapes(size), **more) for s in (scattered, fewer))
+    assert abs(wanted.log[1:]).min() > 0.2
+    np.testing.assert_allclose(found.log[1:], wanted.log[1:], rtol=2e-3)
+    np.testing.assert_array_equal(found.began, wanted.began)
 
 
 def plain_scores(day, segment, shapes):
@@ -148,19 +175,36 @@ def test_scores_of_all_days_at_once_are_those_of_each_by_itself(monkeypatch):
                 np.testing.assert_allclose(each, np.array(plain), rtol=1e-8, atol=1e-8)
 
 
-def test_evidence_grows_by_one_a_day_while_nothing_changes():
+@pytest.mark.parametrize("kind, each", [("all", 40), (PUSHED_DOWN, 2)])
+def test_evidence_grows_by_one_a_day_while_nothing_changes(kind, each):
     random, many, size, runs = np.random.default_rng(6), 12, 3, 400
-    information = np.tile(40 * np.eye(size), (many, 1, 1))
+    shapes = plain_shapes(size, **{kind: slice(0, 1 if kind in KNOWN else size)})
+    information = np.tile(each * np.eye(size), (many, 1, 1))
     last = []
     for _ in range(runs):
-        score = np.sqrt(40) * random.normal(size=(many, size)) + 40 * random.normal(size=size)
+        score = np.sqrt(each) * random.normal(size=(many, size))
+        score += each * random.normal(size=size)
         found = evidence_of(
-            known_scores(score, information), plain_shapes(size), np.arange(many),
-            reference=6, window=7,
-        )  # fmt: skip
+            known_scores(score, information), shapes, np.arange(many), reference=6, window=7
+        )
         last.append(np.exp(found.log[-1]))
     # Days that differ by chance make φ larger, and the evidence less. Its mean has an error of 5%.
     assert 0.75 * 6 < np.mean(last) < 1.15 * 6
+
+
+def test_a_flat_curve_that_is_pushed_is_the_same_curve():
+    """Rank 2 is clicked as often as rank 1: of a push nothing is to be told, and that is no NaN."""
+    pair = np.repeat(np.arange(60), 2)
+    rank = np.tile([1, 2], 60)
+    flat = {"query": pair // 2, "doc": pair, "rank": rank, "click": (pair + rank) % 2}
+    days = {
+        f"2024-05-0{number}": rankdrift.harvest(
+            rankdrift.read_log(pa.table({**flat, "day": [date(2024, 5, number)] * len(pair)}))
+        )
+        for number in range(1, 10)
+    }
+    found = rankdrift.drift(days)
+    assert not found.alarm and all(np.isfinite(e) for e in found.segments[0].evidence[7:])
 
 
 # -- known changes ---------------------------------------------------------------------------------
@@ -241,8 +285,15 @@ def test_segments_share_what_is_allowed_and_new_ones_wait():
 def test_what_cannot_be_told_is_said(days):
     with pytest.raises(BadCounts, match=r"1 part of counts with 3 days.*--by day"):
         rankdrift.drift(rankdrift.merge(days[:3]))
+    with pytest.raises(BadCounts, match=r"Found 1 day of counts with pairs.*or add days"):
+        rankdrift.drift(days[:1])
+    with pytest.raises(BadCounts, match=r"Found 1 day of counts from 2024-05-10 on with pairs"):
+        rankdrift.drift(days[:10], since="2024-05-10")
+    with pytest.raises(BadCounts, match=r"Found 0 parts of counts from 2024-05-02 on.*--by day"):
+        rankdrift.drift(rankdrift.merge(days[:3]), since="2024-05-02")
     with pytest.raises(BadCounts, match=rf"newest day of these counts is {days[9].days[-1]}"):
         rankdrift.drift(days[:10], since="2090-01-01")
+    assert rankdrift.drift(days[:3], since="20240502", reference=2).days[0] == "2024-05-02"
     rows = pa.table({"query": ["q"] * 2, "doc": ["d"] * 2, "rank": [1, 2], "click": [0, 0]})
     nothing = rankdrift.harvest(rankdrift.read_log(rows))
     with pytest.raises(BadCounts, match=r"2 parts of counts, none of which has a day"):
@@ -299,6 +350,7 @@ def test_the_night_job_raises_the_alarm(days, tmp_path):
     told = night(paths)
     assert told.outcome == Outcome.DRIFT and told.files == ("drift.json",)
     assert "ALARM" in told.reason and 'since = "2024-05-15"' in told.reason
+    assert "[run]" in told.reason
     assert json.loads((tmp_path / "drift.json").read_text())["alarm"] is True
     quiet = night(paths[:CHANGED])
     assert quiet.outcome == Outcome.GOOD and "No alarm" in quiet.words

@@ -18,11 +18,14 @@ from rankdrift.monitoring.record import RECORD_SCHEMA, bytes_digest, stored_docu
 
 KILLS = int(os.environ.get("RANKDRIFT_KILLS", "3"))
 SEED = int(os.environ.get("RANKDRIFT_KILL_SEED", "1"))
-FILES = ("counts.parquet", "propensities.json", "diagnosis.json", "report.html")
+FILES = (
+    "counts.parquet", "propensities.json", "diagnosis.json", "judgments.parquet", "report.html",
+)  # fmt: skip
 
 
 def start(root):
-    words = [sys.executable, "-m", "rankdrift.cli", "run", "log/*.parquet", "-q", "-o", str(root)]
+    words = [sys.executable, "-m", "rankdrift.cli", "run", "log/*.parquet", "--judge", "-q"]
+    words += ["-o", str(root)]
     return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
@@ -78,5 +81,5 @@ def test_kills_at_any_moment(log, tmp_path):
     assert {path.name for path in (root / name).iterdir()} == {*FILES, "run.json"}
     # What kills leave is tidied up.
     assert {path.name for path in root.iterdir()} == {
-        ".lock", "days", "latest", "last-run.json", "metrics.prom", before, name,
+        ".lock", "appearances", "days", "latest", "last-run.json", "metrics.prom", before, name,
     }  # fmt: skip

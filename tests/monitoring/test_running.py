@@ -148,6 +148,27 @@ def test_only_new_and_changed_days_are_counted(night, log, only_harvest):
     assert "1 left out" in other.err
 
 
+def test_no_day_before_the_one_that_is_said_is_used(night, log, only_harvest, tmp_path):
+    night()
+    file = tmp_path / "rankdrift.toml"
+    file.write_text("[run]\nsince = 2024-01-02\n[drift]\nsince = '2024-01-01'\n")
+    ran = night()
+    used = {day["day"]: (day["state"], day["used"]) for day in ran.record["inputs"]["days"]}
+    assert used == {
+        "2024-01-01": ("unchanged", False),
+        "2024-01-02": ("unchanged", True),
+        "2024-01-03": ("unchanged", True),
+    }
+    settings = ran.record["settings"]
+    assert settings["run"]["since"] == settings["drift"]["since"] == "2024-01-02"
+    later = night("--since", "20240103")
+    assert [day["used"] for day in later.record["inputs"]["days"]] == [False, False, True]
+    late = night("--since", "2024-01-04")
+    assert late.code == 2 and late.record["outcome"] == "wrong"
+    assert "The newest day is 2024-01-03, and --since asks for 2024-01-04" in late.err
+    assert "Write a day as 2024-01-31" in night("--since", "May").err
+
+
 @pytest.mark.parametrize("last", [(), ("--last", 1)])
 def test_a_file_among_the_days_that_is_named_after_none_is_left_alone(night, one_day, last):
     ran = night()
@@ -182,6 +203,9 @@ def test_an_alarm_holds_latest_where_it_is(night, log, one_day):
     ran = night(title="b")
     assert ran.code == 1 and ran.record["outcome"] == "drift" and ran.latest == good
     assert ran.record["reason"] == "rank 3 lost 20%" and ran.record["results"] in ran.results
+    told = map(json.loads, night("--log-format", "json", title="b").err.splitlines())
+    (warned,) = [line["message"] for line in told if line["level"] == "warning"]
+    assert warned == "It ended as drift, exit code 1: rank 3 lost 20%"
     always = night("--publish", "always", title="b")
     assert always.code == 1 and always.latest == ran.record["results"]
 

@@ -3,7 +3,7 @@
 import click
 
 from rankdrift.cli.exits import Exit
-from rankdrift.cli.output import check_file, refuse_input
+from rankdrift.cli.output import check_chart, refuse_input
 from rankdrift.cli.screen import Screen, talking
 
 
@@ -70,10 +70,11 @@ def drift(
     from rankdrift.monitoring import drifting
     from rankdrift.report.terminal.drift import drift_report
 
+    if chart:
+        check_chart(chart)
     paths = find_counts(files)
     if chart:
         refuse_input(chart, paths, "parquet")
-        check_file(chart)
     found = drifting.drift(
         paths,
         since=since,

@@ -33,8 +33,9 @@ OF_VERBS: Mapping[str, tuple[str, ...]] = {
     "harvest": ("by", "buckets", "max_shown"),
     "estimate": ("curve", "by", "errors", "reference", "level"),
     "train": ("features", "trees", "backend"),
+    "drift": ("false_alarms", "smallest", "reference", "window", "since"),
     "report": ("title", "queries"),
-    "run": ("log", "last", "judge", "publish", "keep", "wait", "mlflow", "log_format"),
+    "run": ("log", "last", "since", "judge", "publish", "keep", "wait", "mlflow", "log_format"),
 }
 """Options of verbs that the file names, for whoever reads it, besides those of the log."""
 _EXAMPLES: Mapping[str, Any] = {
@@ -42,7 +43,7 @@ _EXAMPLES: Mapping[str, Any] = {
     "outcome_at_least": 30, "format": "parquet", "table": "searches", "engine": "duckdb",
     "dates": "d/m/y", "master": "local[4]", "memory": "2GB", "threads": 4, "layout": "auto",
     "buckets": 64, "max_shown": 8, "reference": 1, "title": "Our shop",
-    "last": 28, "mlflow": "rankdrift",
+    "last": 28, "mlflow": "rankdrift", "since": "2024-05-22",
 }  # fmt: skip
 """What a line may look like that is but a comment, where nothing is taken for granted."""
 _PARTS: Mapping[str, tuple[str, ...]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from rankdrift.cli.screen import Screen, json_line, talk_as_json, talking, talks
 from rankdrift.cli.settings import FILE, settings_file
 from rankdrift.cli.train import split
 from rankdrift.core.addresses import without_secrets
+from rankdrift.core.days import iso_day
 from rankdrift.core.errors import BadOption, RankdriftError
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def _choose_lines(ctx: click.Context, parameter: click.Parameter, chosen: str) -
 
 @click.command(
     cls=Sections,
-    first=("output", "last", "judge", "publish", "keep", "wait", "log_format"),
+    first=("output", "last", "since", "judge", "publish", "keep", "wait", "log_format"),
 )
 @click.argument("logs", nargs=-1, metavar="[LOG]...")
 @click.option("--log", multiple=True, metavar="PATH", help="The log, if no LOG is typed.")
@@ -51,6 +53,11 @@ def _choose_lines(ctx: click.Context, parameter: click.Parameter, chosen: str) -
     type=click.IntRange(min=1),
     metavar="DAYS",
     help="The curve is of so many days, up to the newest.  [default: all]",
+)
+@click.option(
+    "--since",
+    metavar="DAY",
+    help="Neither the curve nor drift goes by a day before this, such as that of a new page.",
 )
 @click.option("--judge", is_flag=True, help="Also judge docs, as `rankdrift judge` does.")
 @click.option(
@@ -128,6 +135,8 @@ def run(
     own = {name: options.pop(name) for name in _OWN}
     if own["metrics"]:
         check_file(own["metrics"])
+        if os.path.abspath(own["metrics"]) == os.path.abspath(output):
+            raise BadOption(f"-o and --metrics are both {output!r}: a folder, and a file.")
         refuse_input(own["metrics"], names, options["format"])
     if own["mlflow"] is not None:
         from rankdrift.monitoring.mlflow_run import need_mlflow
@@ -141,7 +150,7 @@ def run(
     return record.exit_code
 
 
-_OWN = ("last", "judge", "publish", "keep", "wait", "metrics", "mlflow")
+_OWN = ("last", "since", "judge", "publish", "keep", "wait", "metrics", "mlflow")
 
 
 def _run(
@@ -170,6 +179,8 @@ def _job(own: Mapping[str, Any]) -> Job:
 
     if not 0 <= own["wait"] < float("inf"):
         raise BadOption(f"--wait takes seconds from 0, not {own['wait']:g}.")
+    if own["since"] is not None:
+        own = {**own, "since": iso_day("since", own["since"])}
     harvest, estimate = _said_of("harvest", "-o", "-").params, _said_of("estimate").params
     diagnose, report = _said_of("diagnose"), _said_of("report", "-o", "-").params
     judge, drift = _said_of("judge").params, _said_of("drift").params
@@ -192,7 +203,7 @@ def _job(own: Mapping[str, Any]) -> Job:
             for name in alike
         },
         judge=judging if own["judge"] else None,
-        drift={name: drift[name] for name in _DRIFT},
+        drift={**{name: drift[name] for name in _DRIFT}, "since": _later(own, drift)},
         report={name: report[name] for name in ("title", "queries")},
     )
 
@@ -215,6 +226,12 @@ def _said_of(verb: str, *more: str) -> click.Context:
     assert command is not None
     path = settings_file(context.params.get("config")) or ""
     return command.make_context(verb, ["-", *more, "--config", path], parent=root)
+
+
+def _later(own: Mapping[str, Any], drift: Mapping[str, Any]) -> str | None:
+    """The first day that drift goes by."""
+    given = [day for day in (own["since"], drift["since"]) if day is not None]
+    return max((iso_day("since", day) for day in given), default=None)
 
 
 def _is_default(context: click.Context, name: str) -> bool:
@@ -291,7 +308,8 @@ def _end(screen: Screen, record: Record, root: Path) -> None:
         from rankdrift.monitoring.days import COUNTS_FOLDER
         from rankdrift.monitoring.record import Outcome
 
-        screen.say(f"It ended as {record.outcome}, exit code {record.exit_code}: {record.reason}")
+        ended = f"It ended as {record.outcome}, exit code {record.exit_code}: {record.reason}"
+        screen.note([ended])
         if record.outcome == Outcome.DRIFT:
             counts = str(root / COUNTS_FOLDER)
             screen.next("rankdrift", "drift", counts, "--chart", "drift.png")

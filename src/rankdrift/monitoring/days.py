@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rankdrift.core.errors import BadCounts, RankdriftError, Remark
+from rankdrift.core.errors import BadCounts, BadOption, RankdriftError, Remark
 from rankdrift.counts.file import load_all, read_all_metadata, read_metadata
 from rankdrift.harvesting.appearances import appearances_by_day, open_appearances
 from rankdrift.harvesting.by_day import harvest_by_day
@@ -48,6 +48,7 @@ def count_days(
     root: Path,
     sizes: Mapping[str, Any],
     last: int | None,
+    since: str | None,
     progress: Progress | None = None,
     each: Each | None = None,
 ) -> DayFiles:
@@ -63,6 +64,8 @@ def count_days(
         As `harvest_by_day` takes them.
     last
         Use only so many days, up to the newest; all of the log are counted.
+    since
+        Use none before this day, ISO.
     progress, each
         As for `harvest_by_day`.
     """
@@ -82,7 +85,7 @@ def count_days(
             same = [found.get(name) for name in _ALIKE] == alike
             metas[path], states[path] = found, "kept" if same else "left out"
     usable = [path for path in sorted(metas, key=_order) if states[path] != "left out"]
-    used = _newest(usable, last)
+    used = _chosen(usable, last, since)
     counts = dict(zip(usable, load_all(usable), strict=True))
     days = []
     for path in sorted(metas, key=_order):
@@ -185,11 +188,16 @@ def _order(path: Path) -> tuple[bool, str]:
     return path.stem == UNDATED, path.stem
 
 
-def _newest(paths: list[Path], last: int | None) -> list[Path]:
-    """Those of so many days up to the newest; rows without a day are of none of them."""
+def _chosen(paths: list[Path], last: int | None, since: str | None) -> list[Path]:
+    """Those of so many days up to the newest, and of none before a day; rows without a day are of
+    none of them."""
     dated = [path for path in paths if path.stem != UNDATED]
-    if last is None or not dated:
+    if (last is None and since is None) or not dated:
         return paths
     newest = max(datetime.date.fromisoformat(path.stem) for path in dated)
-    first = (newest - datetime.timedelta(days=last - 1)).isoformat()
+    first = since or ""
+    if last is not None:
+        first = max(first, (newest - datetime.timedelta(days=last - 1)).isoformat())
+    if first > newest.isoformat():
+        raise BadOption(f"The newest day is {newest}, and --since asks for {since} on.")
     return [path for path in dated if path.stem >= first]

@@ -10,10 +10,14 @@ with the deviation σ, the probability of u over that without a change is
 
     Λ_jt = |1 + σ² V / φ|^(−1/2) · exp( u' (φ² / σ² + φ V)⁻¹ u / 2 )
 
-averaged over kinds of change and over σ. While nothing changes, each Λ_jt is worth 1 tomorrow for
-every 1 of today, on average, whatever it was: nobody gains by looking often. The evidence is the
-sum over the days on which the change may have begun. It grows by 1 a day on average while nothing
-changes, so the chance that it has ever passed a limit A within n days is at most n / A.
+and for a kind of one column whose size a is known,
+
+    Λ_jt = exp( a u / φ − a² V / 2φ )
+
+averaged over kinds of change and over σ or a. While nothing changes, each Λ_jt is worth 1 tomorrow
+for every 1 of today, on average, whatever it was: nobody gains by looking often. The evidence is
+the sum over the days on which the change may have begun. It grows by 1 a day on average while
+nothing changes, so the chance that it has ever passed a limit A within n days is at most n / A.
 
 φ, how much more or less scores vary than if all clicks were independent, is taken from the days
 before j: between buckets of queries within days, and more if days differ by more than that.
@@ -21,12 +25,13 @@ before j: between buckets of queries within days, and more if days differ by mor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rankdrift.core.types import Floats, Ints
-from rankdrift.monitoring.drift_scores import Scores, Shapes
+from rankdrift.monitoring.drift_scores import KNOWN, Scores, Shapes
 
 SIZES = (0.1, 0.3)
 """Deviations of a change of log p that is looked for."""
@@ -87,7 +92,9 @@ def evidence_of(
             score[t] - before[0][j], information[t] - before[1][j], inverse[t], towards[t]
         )
         kinds = [
-            _log_ratios(*_part(found, columns), spread[name][j])
+            _log_ratios_known(*_part(found, columns), spread[name][j], KNOWN[name])
+            if name in KNOWN
+            else _log_ratios(*_part(found, columns), spread[name][j])
             for name, columns in shapes.tested.items()
         ]
         log[some] = _log_mean(np.concatenate(kinds))
@@ -132,7 +139,7 @@ def _spread(scores: Scores, shapes: Shapes, information: Floats) -> dict[str, Fl
         values, vectors = np.linalg.eigh(information[:, columns, columns])
         kept = values > 1e-6 * values[:, -1:]
         along = np.einsum("tki,tkl,tli->ti", vectors, scatter[:, columns, columns], vectors)
-        known = kept.sum(axis=1)
+        known = np.maximum(kept.sum(axis=1), 1)  # 1: of a flat curve, pushed, nothing is to be told
         phi = np.where(kept, along / np.where(kept, values, 1.0), 0.0).sum(axis=1) / known
         phi = np.maximum(phi, FLOOR) * (1 + np.sqrt(2 / (known * units)))
         found[name] = np.concatenate([[np.inf], phi[:-1]])
@@ -163,6 +170,12 @@ def _log_ratios(u: Floats, v: Floats, phi: Floats) -> Floats:
     squares = np.array(SIZES)[:, None, None] ** 2
     grown = 1 + squares * values
     return np.asarray(0.5 * (squares * w**2 / grown - np.log(grown)).sum(axis=2))
+
+
+def _log_ratios_known(u: Floats, v: Floats, phi: Floats, sizes: Sequence[float]) -> Floats:
+    """(sizes, N): log Λ for each size of a change by the only column."""
+    a = np.array(sizes)[:, None]
+    return np.asarray((a * u[:, 0] - a**2 / 2 * v[:, 0, 0]) / phi)
 
 
 def _log_mean(logs: Floats) -> Floats:

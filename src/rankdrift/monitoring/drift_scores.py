@@ -24,10 +24,13 @@ from rankdrift.estimation.part_test import knots_within, shapes_at, steps_at
 
 BLOCKS = 24
 """Blocks of ranks that a change is looked for in: a dip of fifteen ranks is seen."""
-PUSHED = 4
-"""Ranks that results are pushed down or pulled up by, as one of the shapes of a change."""
+PUSHED = {"pushed down": 4, "pulled up": -4}
+"""Ranks that results are moved by, as two of the kinds of change: each is one shape, of known size
+and direction."""
 PUSHES = 3.0
 """A change by the shape of PUSHED at its full size is no rarer than one of a third in others."""
+KNOWN = dict.fromkeys(PUSHED, (0.5 / PUSHES, 1 / PUSHES))
+"""How much of a kind of change is looked for, where its shape is known: half of it and all."""
 
 AT_ONCE = 1_000_000
 """Numbers, by day, bucket and rank, that are worked on together."""
@@ -55,8 +58,7 @@ def shapes_of(fitted: Fitted, deepest: int) -> Shapes:
     edges = widening_edges(1, int(ranks[-1]), BLOCKS)
     kinds = {
         "straight": logs[:, None] / logs[-1],
-        "pushed": PUSHES
-        * np.stack([_shifted(theta, by) - theta for by in (PUSHED, -PUSHED)], axis=1),
+        **{name: PUSHES * (_shifted(theta, by) - theta)[:, None] for name, by in PUSHED.items()},
         "smooth": hats(logs, knots_within(ranks)),
         "blocks": np.concatenate(
             [(ranks < edges[1])[:, None].astype(float), steps_at(ranks, edges)], axis=1

@@ -10,6 +10,7 @@ from functools import cache, partial
 
 import numpy as np
 
+from rankdrift.core.days import iso_day
 from rankdrift.core.errors import (
     BadCounts,
     BadOption,
@@ -93,7 +94,8 @@ def drift(
     >>> rankdrift.drift("days/").alarm  # doctest: +SKIP
     False
     """
-    _check(since, reference, window, false_alarms, smallest, level)
+    _check(reference, window, false_alarms, smallest, level)
+    since = None if since is None else iso_day("since", since)
     parts = _by_day(counts, since)
     columns = parts[0][1].segment_columns
     owns, remarks = _by_segment(parts)
@@ -117,18 +119,12 @@ def drift(
 
 
 def _check(
-    since: str | None,
     reference: int,
     window: int,
     false_alarms: float,
     smallest: float,
     level: float,
 ) -> None:
-    if since is not None:
-        try:
-            date.fromisoformat(since)
-        except (TypeError, ValueError):
-            raise BadOption(f"since is {since!r}. Write a day as 2024-01-31.") from None
     if reference < 2:
         raise BadOption(f"reference is {reference!r}, but it takes 2 days or more.")
     if window < 1:
@@ -178,9 +174,16 @@ def _too_few_days(known: Sequence[Counts], dated: int, since: str | None) -> str
             f"Found {many(len(known), 'part')} of counts, none of which has a day with a pair that "
             "moved and was clicked: there is nothing to change. See `rankdrift inspect`."
         )
-    if since and len(days) > 1 and days[-1] <= since:
+    if since and days and days[-1] < since:
         return f"The newest day of these counts is {days[-1]}, and --since asks for {since} on."
     after = f" from {since} on" if since else ""
+    used = [part for part in known if part.days and (not since or min(part.days) >= since)]
+    if dated and all(len(part.days) == 1 for part in used):
+        return (
+            f"Found {many(dated, 'day')} of counts{after} with pairs that moved and were clicked, "
+            "and it takes 2 at least: one to compare the other with. Give the folder of all days, "
+            "which `harvest --by day` writes, or add days."
+        )
     return (
         f"Found {many(dated, 'part')} of counts{after} with {many(len(days), 'day')}, but whether "
         "propensities change is told from counts that are kept a day each. Harvest with --by day "

@@ -341,7 +341,9 @@ RECORD_SCHEMA: Mapping[str, Any] = {
         latest=_said("Where `latest` leads after this run.", _maybe(_NAME)),
         ended=_maybe(_MOMENT),
         seconds=_maybe(_SECONDS),
-        attempts=_said("How often it was begun: one more a kill.", {**_COUNT, "minimum": 1}),
+        attempts=_said(
+            "How often it was begun: again after a kill or an error.", {**_COUNT, "minimum": 1}
+        ),
         key=_said("Digest of all inputs and settings.", _maybe(_CONTENT)),
         steps=_list(_STEP),
         settings=_said("What was in force, by verb.", {"type": "object"}),

@@ -100,7 +100,7 @@ def run_job(
         progress = _Progress.load(root / UNFINISHED)
         if progress:
             record = replace(record, id=progress.run, attempts=progress.attempts + 1)
-            watch.say("resume", f"going on with {record.id}, which was stopped")
+            watch.say("resume", f"going on with {record.id}, which came to no result")
         return _Run(job, open_log, root, watch).go(record, progress)
 
 
@@ -349,7 +349,9 @@ class _Run:
     def _count(self, log: Log) -> DayFiles:
         with self.watch.reading(log) as progress:
             each = self._each(HARVEST, progress)
-            return count_days(log, self.root, self.job.harvest, self.job.last, progress, each)
+            return count_days(
+                log, self.root, self.job.harvest, self.job.last, self.job.since, progress, each
+            )
 
     def _count_judged(self, log: Log) -> DayFiles:
         with self.watch.reading(log) as progress:
@@ -378,7 +380,7 @@ def _others(steps: tuple[Step, ...], name: str) -> tuple[Step, ...]:
 
 
 def _of_run(job: Job) -> dict[str, Any]:
-    names = ("last", "publish", "keep", "wait", "metrics", "mlflow")
+    names = ("last", "since", "publish", "keep", "wait", "metrics", "mlflow")
     return {name: getattr(job, name) for name in names}
 
 

@@ -67,6 +67,8 @@ class Job:
     ----------
     last
         The curve is of so many days up to the newest; None: of all that were counted.
+    since
+        Of none before this day, ISO; `drift` says so itself.
     shown_below
         Only pairs shown below this rank at least once.
     judge
@@ -85,6 +87,7 @@ class Job:
     """
 
     last: int | None = None
+    since: str | None = None
     harvest: Mapping[str, Any] = field(default_factory=dict)
     estimate: Mapping[str, Any] = field(default_factory=dict)
     shown_below: int | None = None
@@ -218,10 +221,10 @@ def look_for_drift(night: Night) -> Done:
     text = json.dumps(sealed(json.loads(json.dumps(found.to_dict(), allow_nan=False))), indent=2)
     write_text(night.folder / DRIFT_FILE, text + "\n")
     told = [one for one in found.segments if one.alarm]
-    reason = " ".join(one.words for one in told)
+    reason = " ".join(f"{one.name}: {one.words}" if one.segment else one.words for one in told)
     began = min((one.newest[0] for one in told if one.newest), default="")
     if began:
-        reason += f' If you know why, say so under [drift]: since = "{began}".'
+        reason += f' If you know why, say so under [run]: since = "{began}".'
     outcome = Outcome.DRIFT if found.alarm else Outcome.GOOD
     numbers = {"alarm": found.alarm, "segments": {one.name: one.alarm for one in found.segments}}
     return Done(found.words, (DRIFT_FILE,), numbers, outcome, reason)
