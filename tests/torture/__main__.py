@@ -7,6 +7,7 @@ less often. An attempt is known by its name: --only NAME tries that one again.
 
 import argparse
 import contextlib
+import gc
 import json
 import multiprocessing
 import os
@@ -115,6 +116,7 @@ def plan(minutes, seed, some=""):
 
 def _lane(batches, following, end, path):
     """Take the next batch until there is none, or no time."""
+    gc.freeze()  # or each fork collects, and so copies, all that is imported
     with path.open("w", buffering=1) as file:
         while time.monotonic() < end:
             with following.get_lock():

@@ -14,7 +14,8 @@ class Kind:
 
     times: how often in an hour. together: how many share a process, one after the other.
     least: minutes that a run must last for this to be part of it. seconds: what one may take.
-    memory: bytes that its process may map, or None.
+    memory: bytes that its process may map, or None. lasting: whether it leaves processes behind
+    that the next attempt uses, whose processor time counts as well.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Kind:
     least: float = 0.0
     seconds: float = 30.0
     memory: int | None = 8 << 30
+    lasting: bool = False
 
 
 KINDS: dict[str, Kind] = {}

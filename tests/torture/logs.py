@@ -2,7 +2,9 @@
 
 import json
 import math
+import re
 import shutil
+from dataclasses import dataclass
 
 from oracle.harvest_oracle import from_events, from_lists, tally
 from support.harness import Harness, assert_same, random_log, with_holes
@@ -12,6 +14,7 @@ from torture.files_of_any_form import ENDINGS, typed, write
 from torture.kinds import RIGHT, kind
 
 from rankdrift import Counts, harvest, inspect, read_log
+from rankdrift.core.errors import RankdriftError
 from rankdrift.harvesting.by_day import harvest_by_day
 
 LISTS = ("parquet", "json", "json.gz", "json.zst")  # formats that have lists
@@ -56,6 +59,16 @@ def _of_events(rows):
     return long, {"event": "event", "search": "sid"}, {"outside": outside, "search": "sid"}
 
 
+def _counted(engine, source, **options):
+    """These logs are to be read: an error is a failure, but for what Spark cannot read."""
+    try:
+        return engine.harvest(source, **options)
+    except RankdriftError as error:
+        spared = engine.name == "spark" and re.search("BrotliCodec|to the nanosecond", str(error))
+        assert spared, f"refused: {error}"
+        raise
+
+
 def any_form(rng, folder, engine, most=60):
     """A log of any form, counted by an engine and by the oracle."""
     rows, long, ours, oracle = _layout(rng, made_up(rng, most))
@@ -81,18 +94,32 @@ def any_form(rng, folder, engine, most=60):
         by_search = "shown" not in ours and rng.random() < 0.5
         ours = {**ours, "search": "sid" if by_search else ""}
         oracle = {**oracle, **({"search": "sid"} if by_search else {})}
-    counts = engine.harvest(folder / f"*.{ending}", **common, **ours)
+    counts = _counted(engine, folder / f"*.{ending}", **common, **ours)
     assert_same(counts, tally(long, **common, **oracle))
     return RIGHT
+
+
+@dataclass
+class _Threads(Harness):
+    """Harvests with so many threads; one is cheaper, and what is planned is the same."""
+
+    threads: int = 1
+
+    def harvest(self, source, **options):
+        return super().harvest(source, threads=self.threads, **options)
+
+
+def _engine(rng):
+    return _Threads("duckdb", threads=rng.choice((1, 1, 1, 2)))
 
 
 @kind(
     "layout, format, compression, encoding, types, schemas and number of files by chance: the "
     "counts of an oracle in plain Python, which shares no code",
-    times=4_000, together=40,
+    times=3_000, together=40,
 )  # fmt: skip
 def a_log_of_any_form(rng, folder):
-    return any_form(rng, folder, Harness("duckdb"))
+    return any_form(rng, folder, _engine(rng))
 
 
 VALUES = {
@@ -130,7 +157,7 @@ def strange_values(rng, folder, engine, most=60):
     if rng.random() < 0.2:
         options["max_rank"] = rng.randint(2, 10)
     ours = {"search": "", "day": "", **options}
-    counts = engine.harvest(folder / f"log.{ending}", **ours, layout="long")
+    counts = _counted(engine, folder / f"log.{ending}", **ours, layout="long")
     assert_same(counts, tally(rows, **options))
     return RIGHT
 
@@ -138,7 +165,7 @@ def strange_values(rng, folder, engine, most=60):
 @kind("text, blanks, fractions, times and rows that are there twice: the oracle's counts",
       times=2_000, together=40)  # fmt: skip
 def a_log_with_strange_values(rng, folder):
-    return strange_values(rng, folder, Harness("duckdb"))
+    return strange_values(rng, folder, _engine(rng))
 
 
 def adds_up(counts):

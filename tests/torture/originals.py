@@ -52,6 +52,7 @@ VERBS = {
     "judge": ["judge", *LOG, "--propensities", "p.json", "--pool", "-o", "out/j.parquet"],
     "judge for others": ["judge", *LOG, "--propensities", "p.json", "--pool", "-o", "out/j.parquet",
                          "--export", "trec=out/qrels.txt"],
+    "judge by day": ["judge", *LOG, "--by", "day", "-o", "out"],
     "report": ["report", "counts.parquet", "p.json", "-o", "out/page.html"],
     "export-training": ["export-training", *LOG, "-o", "out/t.tsv"],
     "init": ["init", *LOG, "--force", "-o", "out/rankdrift.toml"],
@@ -68,7 +69,7 @@ VERBS = {
     "reproduce": ["reproduce", "figures", "-o", "out"],
 }  # fmt: skip
 DATED = "run"  # whose files tell when they were made
-LONG = {"demo": 4.0, "reproduce": 5.0}  # seconds in which those are stopped that take long
+LONG = {"demo": 3.0, "reproduce": 2.0}  # seconds in which those are stopped that take long
 
 
 @dataclass(frozen=True)
