@@ -4,9 +4,11 @@ Sizes, seeds and models were fixed before there were results; what `train` choos
 was fixed on seeds 1, 11 and 12, which are not among these. "As ours" has the leaves, rows a leaf,
 norm and clip that ours chose, as far as the library knows them.
 
-    python -m benchmarks rankers                         all of it: hours
-    python -m benchmarks.rankers market 2000 21 -o file  a case and a seed, kept as a line of a file
-    python -m benchmarks.rankers show file               what such a file has, as tables
+Each case and seed is a line of rankers.jsonl, so that hours of them need not be made at once.
+
+    python -m benchmarks rankers                 what is not there yet, by and by, and the tables
+    python -m benchmarks.rankers market 2000 31  one case and seed
+    python -m benchmarks.rankers show            the tables of what is there
 
 RANKDRIFT_DATA names a folder with `lambdarank`, LightGBM's example set; RANKDRIFT_MSLR the source
 package of rankeval 0.8.2 (rankeval-0.8.2.tar.gz), which has a sample of MSLR-WEB10K.
@@ -34,7 +36,6 @@ from rankdrift.judging.shrinkage import Evidence, fit_prior, posterior
 from rankdrift.log.log import Log, read_log
 from rankdrift.methods.em_features import regression_em
 from rankdrift.propensities.propensities import Propensities
-from rankdrift.ranking.choosing import SMALL, Capacity
 from rankdrift.ranking.gains import Weighting, keys_of_rows
 from rankdrift.ranking.matrix import Matrix, key_of
 from rankdrift.ranking.matrix_reading import read_matrix
@@ -65,6 +66,9 @@ MSLR_FILES = tuple(
 MSLR_FEATURES = 136
 
 
+KEPT = Path(__file__).with_suffix(".jsonl")
+
+
 @dataclass(frozen=True)
 class Case:
     """What rankers learn from, with EM's curve too, and how they are judged."""
@@ -77,42 +81,40 @@ class Case:
 
 def run(rows: int) -> dict[str, Any]:
     """At sizes that need no more than `rows` results shown to learn from."""
-    threads = os.cpu_count()
-    found = {
-        f"market, {size:,} searches": judged(
-            f"market, {size:,} searches",
-            lambda seed, size=size: market_case(size, seed, threads),
-            SEEDS,
-            threads,
-        )
-        for size in SIZES
-        if size * ROWS_A_SEARCH <= rows
-    }
-    sets = {"RANKDRIFT_DATA": lightgbm_example, "RANKDRIFT_MSLR": mslr_sample}
-    for variable, read in sets.items():
-        if variable not in os.environ:
-            continue
-        data, name = read(), read.__name__
-        found[name] = judged(
-            name, lambda seed, data=data: real_case(data, seed, threads), SEEDS, threads
-        )
+    wanted = [("market", size) for size in SIZES if size * ROWS_A_SEARCH <= rows]
+    sets = {"RANKDRIFT_DATA": "lightgbm", "RANKDRIFT_MSLR": "mslr"}
+    wanted += [(case, SHOWN) for variable, case in sets.items() if variable in os.environ]
+    there = {(line["case"], line["seed"]) for line in kept()}
+    for seed in SEEDS:
+        for case, size in wanted:
+            if (f"{case} {size}", seed) not in there:
+                make(case, size, seed)
+    return show_all()
+
+
+def make(case: str, size: int, seed: int, only: tuple[str, ...] = ()) -> None:
+    """One case and seed, kept."""
+    values, chosen = scores(CASES[case](size, seed), seed, only)
+    line = {"case": f"{case} {size}", "seed": seed, "NDCG": values, "chosen": chosen}
+    with KEPT.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    print(json.dumps(line), flush=True)
+
+
+def kept() -> list[dict[str, Any]]:
+    """What was made so far."""
+    return [json.loads(line) for line in KEPT.read_text().splitlines()] if KEPT.exists() else []
+
+
+def show_all() -> dict[str, Any]:
+    """A table for each case."""
+    found: dict[str, Any] = {}
+    for name in dict.fromkeys(line["case"] for line in kept()):
+        runs = [line["NDCG"] for line in kept() if line["case"] == name]
+        every = [model for model in runs[0] if all(model in run for run in runs)]
+        found[name] = {model: [run[model] for run in runs] for model in every}
+        show(name, found[name])
     return found
-
-
-def judged(
-    name: str, case: Callable[[int], Case], seeds: tuple[int, ...], threads: int | None
-) -> dict[str, Any]:
-    """True NDCG by model and seed, and what was chosen."""
-    found: dict[str, list[float]] = {}
-    chosen = []
-    for seed in seeds:
-        values, capacity = scores(case(seed), seed, threads)
-        chosen.append(capacity)
-        for model, value in values.items():
-            found.setdefault(model, []).append(value)
-        print(name, seed, capacity, {m: round(v, 4) for m, v in values.items()}, flush=True)
-    show(name, found)
-    return {"NDCG": found, "chosen": chosen}
 
 
 def show(name: str, found: dict[str, list[float]]) -> None:
@@ -138,17 +140,12 @@ def half_width(differences: np.ndarray) -> float:
 
 
 def scores(
-    case: Case,
-    seed: int,
-    threads: int | None,
-    only: tuple[str, ...] = (),
-    capacity: Capacity | None = None,
+    case: Case, seed: int, only: tuple[str, ...] = ()
 ) -> tuple[dict[str, float], dict[str, Any]]:
-    """NDCG of each model on a case, or of ours and those named only; and what ours chose, unless
-    it is given."""
-    rows, common = case.rows.only_clicked(), {"seed": seed, "threads": threads}
+    """NDCG of each model on a case, or of ours and those named only; and what ours chose."""
+    rows, common = case.rows.only_clicked(), {"seed": seed, "threads": 1}
     weighed: dict[str, Any] = {"propensities": case.curve, "beyond": "clip", **common}
-    ours = train(rows, **weighed, **(vars(capacity) if capacity else {}))
+    ours = train(rows, **weighed)
     same = {name: ours.options[name] for name in ("leaves", "min_rows")}
     own: dict[str, Any] = {**same, "fixed": True}
     norm = {"norm": ours.options["norm"]}
@@ -202,7 +199,7 @@ def judgments(matrix: Matrix, curve: Propensities) -> Any:
 # -- cases -----------------------------------------------------------------------------------------
 
 
-def market_case(size: int, seed: int, threads: int | None, with_em: bool = True) -> Case:
+def market_case(size: int, seed: int) -> Case:
     """So many searches with a click of the market, judged on later days."""
     with tempfile.TemporaryDirectory(prefix="rankdrift-rankers-") as folder:
         options: dict[str, Any] = {
@@ -213,12 +210,8 @@ def market_case(size: int, seed: int, threads: int | None, with_em: bool = True)
         log = _log(made.paths)
         rows = _some(read_matrix(log, searches="clicked", docs=True), size)
         curve = estimate(harvest(log), curve="loglog", errors="model")
-        every = _some(read_matrix(log), min(size, EM_SEARCHES)) if with_em else None
-        em = (
-            regression_em(every, bootstrap=0, seed=seed, threads=threads, tolerance=EM_TOLERANCE)
-            if every
-            else None
-        )
+        every = _some(read_matrix(log), min(size, EM_SEARCHES))
+        em = regression_em(every, bootstrap=0, seed=seed, threads=1, tolerance=EM_TOLERANCE)
         del every
         test = _some(read_matrix(_log(later.paths), relevance="relevance"), TEST)
     return Case(_named(rows), curve, em, _later(test))
@@ -250,19 +243,17 @@ def _some(matrix: Matrix, searches: int) -> Matrix:
     return matrix.take(kept[matrix.search])
 
 
-def real_case(
-    data: Labelled, seed: int, threads: int | None, shown: int = SHOWN, with_em: bool = True
-) -> Case:
+def real_case(data: Labelled, shown: int, seed: int) -> Case:
     """Made-up clicks on some of the queries, judged by the labels of the others."""
     queries = int(data.query.max()) + 1
     apart = np.random.default_rng([seed, 7]).permutation(queries) < round(APART * queries)
     learn, test = (_part(data, apart[data.query] == out) for out in (False, True))
     rng = np.random.default_rng(seed)
     weak = real_features._weak_ranker(learn, rng)
-    rows, curves = real_features._clicks(learn, weak, shown, rng, with_em, threads, DEPTH)
+    rows, curves = real_features._clicks(learn, weak, shown, rng, False, 1, DEPTH)
     doc = keys_of_rows(rows)
     return Case(
-        _named(replace(rows, doc=doc.astype(str))), curves[OURS], curves.get("EM"),
+        _named(replace(rows, doc=doc.astype(str))), curves[OURS], None,
         lambda ranker: real_features.judge(test, ranker.predict(test.x)),
     )  # fmt: skip
 
@@ -304,43 +295,27 @@ def mslr_sample() -> Labelled:
 
 # -- one case at a time ----------------------------------------------------------------------------
 
-CASES: dict[str, Callable[..., Case]] = {
-    "market": lambda size, seed: market_case(int(size), seed, 1),
-    "lightgbm": lambda shown, seed: real_case(lightgbm_example(), seed, 1, int(shown), False),
-    "mslr": lambda shown, seed: real_case(mslr_sample(), seed, 1, int(shown), False),
+CASES: dict[str, Callable[[int, int], Case]] = {
+    "market": market_case,
+    "lightgbm": lambda shown, seed: real_case(lightgbm_example(), shown, seed),
+    "mslr": lambda shown, seed: real_case(mslr_sample(), shown, seed),
 }
-RIVALS = (
-    "ours, --fixed", "biased", "biased, as ours", "EM, as ours", "LightGBM positions, as ours",
-    "XGBoost unbiased, as ours", "dual learning, as ours",
-)  # fmt: skip
 
 
 def main() -> None:
-    """One case and seed, appended to a file; or what a file has."""
+    """One case and seed, or what there is."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rankers")
     parser.add_argument("case", choices=(*CASES, "show"))
-    parser.add_argument("size", help="searches, or how often each query is shown; show: the file")
+    parser.add_argument("size", type=int, nargs="?", help="searches, or how often a query is shown")
     parser.add_argument("seed", type=int, nargs="?")
-    parser.add_argument("--models", default=";".join(RIVALS), help="with ; between")
-    parser.add_argument("-o", "--output")
-    parser.add_argument("--small", action="store_true", help="choose nothing: small trees, clip 3")
+    parser.add_argument("--models", default="", help="beside ours, with ; between; default: all")
     given = parser.parse_args()
     if given.case == "show":
-        lines = [json.loads(line) for line in Path(given.size).read_text().splitlines()]
-        for name in dict.fromkeys(line["case"] for line in lines):
-            runs = [line["NDCG"] for line in lines if line["case"] == name]
-            both = [m for m in runs[0] if all(m in run for run in runs)]
-            show(name, {model: [run[model] for run in runs] for model in both})
-        return
-    case = CASES[given.case](given.size, given.seed)
-    capacity = SMALL if given.small else None
-    values, chosen = scores(case, given.seed, 1, tuple(given.models.split(";")), capacity)
-    name = f"{given.case} {given.size}"
-    line = json.dumps({"case": name, "seed": given.seed, "NDCG": values, "chosen": chosen})
-    print(line)
-    if given.output:
-        with Path(given.output).open("a") as file:
-            file.write(line + "\n")
+        show_all()
+    elif given.seed is None:
+        parser.error("say how large, and which seed")
+    else:
+        make(given.case, given.size, given.seed, tuple(filter(None, given.models.split(";"))))
 
 
 if __name__ == "__main__":

@@ -130,6 +130,22 @@ def test_a_window_forgets_what_was(made):
     assert last.days.max() == 5 and last.funnel.dropped["other_day"].rows == 1200
 
 
+def test_what_is_too_old_to_count_is_no_exposure():
+    """A query that was last seen 300 days ago, where a week is half: 43 halves are nothing."""
+    import pyarrow as pa
+
+    table, _ = world(queries=4, shows=40)
+    days = np.array(table["day"].to_pylist(), dtype="datetime64[D]")
+    gone = np.array(table["query"].to_pylist()) == table["query"][0].as_py()
+    older = np.where(gone, days - np.timedelta64(300, "D"), days)
+    aged = table.set_column(table.column_names.index("day"), "day", pa.array(older))
+    for min_exposure in (0.0, 1.0):
+        options = {"half_life": 7.0, "min_exposure": min_exposure}
+        found = judge(rankdrift.read_log(aged), true_curve(), **options)
+        expected = judge(rankdrift.read_log(table.filter(~gone)), true_curve(), **options)
+        assert found.table() == expected.table() and found.rest == expected.rest
+
+
 def test_the_same_log_gives_the_same_file_in_whatever_order_its_rows_are(tmp_path):
     table, _ = world(queries=40, shows=100, seed=7)
     mixed = table.take(np.random.default_rng(0).permutation(table.num_rows))
@@ -150,6 +166,8 @@ def test_what_it_will_not_do(made):
         judge(log, true_curve(), last=0)
     with pytest.raises(BadOption, match="half_life is a number of days"):
         judge(log, true_curve(), half_life=0)
+    with pytest.raises(BadOption, match=r"half_life is a number of days, 0\.01 or more"):
+        judge(log, true_curve(), half_life=1e-300)
     with pytest.raises(BadOption, match="name its column with --day"):
         judge(rankdrift.read_log(table, day=""), true_curve(), last=3)
     with pytest.raises(BadOption, match="needs propensities"):

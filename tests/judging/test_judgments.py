@@ -89,3 +89,11 @@ def test_files_that_hold_none(tmp_path):
         load(tmp_path / "text.parquet")
     with pytest.raises(BadOption, match=r"named \.parquet"):
         save(by_hand(), tmp_path / "j.csv")
+
+
+def test_a_column_whose_name_is_damaged_is_told_in_words(tmp_path):
+    path = tmp_path / "j.parquet"
+    by_hand().save(path)
+    path.write_bytes(path.read_bytes().replace(b"logit_sd", b"logit\xf0sd"))
+    with pytest.raises(BadJudgments, match=r"cannot be read as a Parquet file of judgments"):
+        Judgments.load(path)

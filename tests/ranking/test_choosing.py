@@ -181,6 +181,15 @@ def test_few_queries_get_small_trees_and_the_reason(tmp_path):
     assert Ranker.load(tmp_path / "m.txt").choice == made.choice
 
 
+@pytest.mark.parametrize(("queries", "enough"), [(90, False), (110, True)])
+def test_a_hundred_queries_are_enough_to_choose_by(queries, enough):
+    rows = matrix(frame(searches=2000, queries=queries)).only_clicked()
+    assert rows.n_queries == queries and rows.n_clicks > 1000
+    found = chosen(rows, OneFeature())[0]
+    assert bool(found.tried) == enough
+    assert enough or "90 queries" in found.reason
+
+
 def test_train_chooses_says_so_and_uses_it(rows, monkeypatch):
     monkeypatch.setattr(choosing, "TREES", 3)
     told = []

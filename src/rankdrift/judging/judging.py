@@ -200,6 +200,7 @@ def _by_curve(
         _refuse_segments(read.roles.segment, () if pool else tuple(curve.segment_columns))
         carried = feature_sql(read, features) if features else {}
         query_columns, described = tuple(read.roles.query), read.describe()
+        of_log = read.engine.fingerprint()
     else:
         if features:
             raise BadOption(
@@ -207,6 +208,7 @@ def _by_curve(
                 "leave out --features."
             )
         query_columns, described = read.query_columns, dict(read.read)
+        of_log = read.fingerprint()
     found = read_statistics(
         read,
         curve,
@@ -219,7 +221,7 @@ def _by_curve(
     remarks = found.remarks
     if curve.errors == "none":
         remarks += ("The propensities came without errors, so intervals have none of theirs.",)
-    source = {"log": read.engine.fingerprint(), "read": described}
+    source = {"log": of_log, "read": described}
     return _Read(found, query_columns, source, remarks, curve.reference, fingerprint(curve))
 
 

@@ -119,6 +119,9 @@ class Statistics:
         return clicks / float(self.exposure.sum() + self.rest["exposure"].sum())
 
 
+_SHORTEST = 0.01  # days: the day before counts nothing then, and logarithms stay small
+
+
 @dataclass(frozen=True)
 class Recency:
     """Which days count, and how much; raises BadOption for what it cannot do.
@@ -137,9 +140,9 @@ class Recency:
     def __post_init__(self) -> None:
         if self.last is not None and not (isinstance(self.last, int) and self.last >= 1):
             raise BadOption(f"last is a number of days and must be 1 or more, not {self.last!r}.")
-        if self.half_life is not None and not 0 < self.half_life < np.inf:
+        if self.half_life is not None and not _SHORTEST <= self.half_life < np.inf:
             raise BadOption(
-                f"half_life is a number of days and must be above 0, not {self.half_life!r}."
+                f"half_life is a number of days, {_SHORTEST} or more, not {self.half_life!r}."
             )
 
     @property

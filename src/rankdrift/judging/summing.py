@@ -103,6 +103,8 @@ def sums_plan(
     sums |= {name: f"avg({cast.format(name)})" for name in shown.features}
     bits = _day_bits(shown.day, span) if shown.day else []
     sums |= {f"b{i + 1}": sql for i, sql in enumerate(bits)}
+    # What is so old that it counts nothing is no exposure to divide by.
+    aged = f"\nHAVING {sums['p']} > 0" if recency.half_life is not None else ""
     same = ["r.rank = e.e_rank"]
     # NULL is a segment too.
     same += [f"coalesce('=' || r.{g}, '') = e.e_{g}" for g in shown.segments]
@@ -111,7 +113,7 @@ def sums_plan(
     added = ", ".join(f"{sql} AS {name}" for name, sql in sums.items())
     grouped = (
         f"SELECT {listed}, {added}\nFROM {ROWS_SHOWN} AS r\n"
-        f"JOIN {EXPOSURES} AS e ON {' AND '.join(same)}\nWHERE r.ok{keep}\nGROUP BY {listed}"
+        f"JOIN {EXPOSURES} AS e ON {' AND '.join(same)}\nWHERE r.ok{keep}\nGROUP BY {listed}{aged}"
     )
     queries = ", ".join(shown.queries)
     most = f"SELECT {queries}, max(n) AS most FROM {SUMS} GROUP BY {queries}"

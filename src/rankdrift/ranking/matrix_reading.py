@@ -17,7 +17,7 @@ from rankdrift.counts.funnel import INPUT, REASONS, USED, Funnel, Used, waterfal
 from rankdrift.log.columns import TEXT_KINDS, Column
 from rankdrift.log.engines.engine import Progress
 from rankdrift.log.layouts import Layout
-from rankdrift.log.log import Log
+from rankdrift.log.log import Log, need_log
 from rankdrift.log.probing import probe, refuse_rank_zero
 from rankdrift.log.sql import rows as plan_rows
 from rankdrift.log.sql import values
@@ -98,6 +98,7 @@ def read_matrix(
     BadLog
         If no row can be used, or ranks count from 0.
     """
+    need_log(log)
     if searches not in get_args(Searches):
         raise BadOption(f"searches must be 'all' or 'clicked', not {searches!r}.")
     wanted = resolve_features(log, features, relevance)
