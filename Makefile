@@ -6,11 +6,11 @@ PREPARE := @$(PYTHON) tools/prepare.py
 # Whoever asks Python to keep nothing it compiles would compile all this anew hundreds of times.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test quick torture mutants bench bench-large accuracy docs picture lint format clean
+.PHONY: help demo test quick types tests torture mutants bench bench-large accuracy docs picture lint format clean
 
 help:
 	@echo 'make demo      make up a log and go through all the steps, to demo/report.html'
-	@echo 'make test      style, types and tests: what must pass, in some seventeen minutes'
+	@echo 'make test      style, types and tests: what must pass, in some fifteen minutes'
 	@echo 'make quick     style, types and the tests that are quick: no Spark, no browser'
 	@echo 'make torture   damage, kill and starve everything, for up to MINUTES=60, by SEED=1'
 	@echo 'make mutants   break the core in small ways and see that tests notice, for MINUTES=60'
@@ -29,15 +29,14 @@ demo:
 
 test:
 	$(PREPARE) test
-	$(COMPILE)
-	$(LINT)
-	$(BIN)/pytest -q -n 6 --dist loadgroup --no-loadscope-reorder
+	$(STYLE)
+	@$(MAKE) --no-print-directory -j 2 types tests TESTS='-n 6'
 
 quick:
 	$(PREPARE) quick
-	$(COMPILE)
-	$(LINT)
-	$(BIN)/pytest -q -n 2 --dist loadgroup --no-loadscope-reorder -m 'not spark and not browser and not slow'
+	$(STYLE)
+	@$(MAKE) --no-print-directory -j 2 types tests \
+		TESTS="-n 2 -m 'not spark and not browser and not slow'"
 
 ROWS ?= 1000000000
 MINUTES ?= 60
@@ -77,7 +76,8 @@ picture:
 
 lint:
 	$(PREPARE) lint
-	$(LINT)
+	$(STYLE)
+	$(BIN)/mypy
 
 format:
 	$(PREPARE) lint
@@ -89,12 +89,17 @@ clean:
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks spark-warehouse
 	find src tests benchmarks tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Tests are compiled once, on a core that style and types leave idle, and not by every worker.
-COMPILE = @$(BIN)/pytest --collect-only -q >/dev/null 2>&1 &
-
-define LINT
+define STYLE
 $(BIN)/ruff check .
 $(BIN)/ruff format --check .
-$(BIN)/mypy
 $(BIN)/lint-imports --no-logo
 endef
+
+# The parts of `make test` that take long, side by side.
+types:
+	$(BIN)/mypy
+
+# They are compiled once, and not by every worker.
+tests:
+	@$(BIN)/pytest --collect-only -q >/dev/null 2>&1 || true
+	$(BIN)/pytest -q --dist loadgroup --no-loadscope-reorder $(TESTS)
