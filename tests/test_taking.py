@@ -63,3 +63,18 @@ def test_counts_are_no_log_and_propensities_are_neither(folder, tmp_path):
             function(tmp_path / "p.json")
         with pytest.raises(BadLog, match="nowhere"):
             function(tmp_path / "nowhere.parquet")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        rd.harvest,
+        rd.read_matrix,
+        lambda path: rd.harvest_by_day(path, "days"),
+        lambda path: rd.appearances_by_day(path, "days"),
+    ],
+    ids=["harvest", "read_matrix", "harvest_by_day", "appearances_by_day"],
+)
+def test_what_needs_a_log_that_was_read_says_so(step):
+    with pytest.raises(BadOption, match=r"takes a Log, not a str.*read_log"):
+        step("logs/day.parquet")

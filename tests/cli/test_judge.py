@@ -117,6 +117,8 @@ def test_days_are_counted_once_and_judged_as_the_log_is(rankdrift, folder, tmp_p
     ):
         done = rankdrift("judge", days, *words)
         assert done.code == 2 and told in done.err, done.err
+    done = rankdrift("judge", days, folder / "log.parquet", "--propensities", curve)
+    assert done.code == 2 and "log.parquet holds no appearances, as other files" in done.err
 
 
 def test_by_a_click_model(rankdrift, folder, tmp_path):

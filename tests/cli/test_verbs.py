@@ -245,15 +245,17 @@ def test_only_pairs_shown_below_a_rank(rankdrift, log, tmp_path):
 NAMED = ("--query=keywords", "--doc=item", "--rank=pos", "--click=hit", "--day=ts")
 
 
-@pytest.mark.parametrize("dialect", ["duckdb", "spark", "bigquery", "snowflake", "trino"])
+@pytest.mark.parametrize(
+    "dialect", ["duckdb", "spark", "databricks", "bigquery", "snowflake", "trino"]
+)
 def test_sql_from_names_alone(rankdrift, dialect):
     types = ("--types", "hit=bool,ts=timestamp")
     done = rankdrift("sql", "--dialect", dialect, "--table", "shop.events", *NAMED, *types)
     assert done.code == 0
     assert "WITH" in done.out and "keywords" in done.out.lower()
     assert "import-counts" in done.err
-    untried = dialect in ("bigquery", "snowflake", "trino")
-    assert ("never run it there" in done.err) == untried
+    untried = dialect in ("databricks", "bigquery", "snowflake", "trino")
+    assert ("in the warehouse itself they have never run it" in done.err) == untried
     told = rankdrift("sql", "--dialect", dialect, "--table", "t", *NAMED, "--json").json
     assert set(told) == {"dialect", "table", "sql"}
 

@@ -157,6 +157,9 @@ def test_what_is_not_whole_or_does_not_go_together_is_refused(exported, tmp_path
         one[0].write_bytes(said[:at] + bytes([said[at] ^ 1]) + said[at + 1 :])
         with pytest.raises(BadLog, match=r"changed since it was written|damaged"):
             open_appearances(str(one[0]))
+    one[0].write_bytes(said.replace(b"rankdrift_stamp", b"rankdrift_stamq"))
+    with pytest.raises(BadLog, match='its entry "digest" is missing'):
+        open_appearances(str(one[0]))
     assert appearances_by_day(log, tmp_path / "one") == one and one[0].read_bytes() == said
     with pytest.raises(MissingColumns, match="--segment device"):
         read_statistics(open_appearances(str(tmp_path / "one")), by_device())

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.harness import random_log, write_parquet
 
@@ -503,3 +504,13 @@ def test_a_score_that_results_were_not_sorted_by_is_a_warning(points, sorted_by)
     assert [text.split(":")[0] for text in found] == (
         [] if sorted_by else ["Results are not in the order of 'score'"]
     )
+
+
+@pytest.mark.parametrize("column", [[1] * 4, [{"zzzz": 1}] * 4], ids=["of a column", "of a field"])
+def test_a_name_that_is_no_text(tmp_path, column):
+    path, name = tmp_path / "log.parquet", "zzzz" if column[0] == 1 else "s"
+    shown = {"query": ["q"] * 4, "doc": ["d"] * 4, "rank": [1, 2, 1, 2], "click": [1, 0, 0, 1]}
+    pq.write_table(pa.table({**shown, name: column}), path)
+    path.write_bytes(path.read_bytes().replace(b"zzzz", b"z\xf0zz"))
+    with pytest.raises(BadLog, match=r"name of a column or field in .* is no text"):
+        read_log(path)

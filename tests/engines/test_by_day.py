@@ -358,6 +358,19 @@ def test_times_that_stand_for_none_have_no_day(duckdb_engine, tmp_path, format, 
     assert merged.funnel.dropped["no_day"].rows == merged.funnel.used.rows == 3
 
 
+class Told:
+    """Progress, as far as it tells which stretch of the whole is being read."""
+
+    def __init__(self):
+        self.stretches = []
+
+    def __call__(self, step, fraction):
+        assert 0 <= fraction <= 1
+
+    def piece(self, first, last):
+        self.stretches.append((first, last))
+
+
 @pytest.mark.parametrize(
     ("many", "counted_after"), [(0, [2, 3, 4]), (1_500, [3, 4]), (harvesting.MANY, [4])]
 )
@@ -388,7 +401,11 @@ def test_a_large_log_is_read_day_by_day_to_the_same_counts(
     monkeypatch.setattr(
         DuckdbEngine, "run_whole", lambda *of: wholes.append(len(pieces)) or whole_of(*of)
     )
-    counts = harvest(read_log(str(tmp_path)))
+    told = Told()
+    counts = harvest(read_log(str(tmp_path)), progress=told)
+    assert told.stretches[0][0] == 0.0 and told.stretches[-1][1] == 1.0
+    assert all(first < last for first, last in told.stretches)
+    assert [last for _, last in told.stretches[:-1]] == [first for first, _ in told.stretches[1:]]
     assert wholes == counted_after
     assert pieces == ["", "2024-05-01", "2024-05-02", "2024-05-03"]
     on_request = {SPLITS.index("trust")}

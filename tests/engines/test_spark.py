@@ -209,3 +209,40 @@ def test_a_harvest_can_be_submitted_as_a_job(log, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     here = rankdrift.harvest(rankdrift.read_log(f"{log}/*.parquet", segment="web"))
     assert rankdrift.Counts.load(tmp_path / "made" / "counts").equals(here)
+
+
+def test_cells_whose_columns_differ_in_order_and_number(tmp_path):
+    """Spark goes by the order of the first file; a log of several days has more than one."""
+    (tmp_path / "1.csv").write_text("query,doc,rank,click\na,x,1,1\na,x,2,0\n")
+    (tmp_path / "2.csv").write_text("click,new,rank,doc,query\n1,n,3,x,a\n0,n,1,y,a\n")
+    columns = {"query": "query", "doc": "doc", "rank": "rank", "click": "click"}
+    read = [
+        rankdrift.harvest(rankdrift.read_log(str(tmp_path), **columns, **engine))
+        for engine in ({"engine": "spark", "session": session()}, {})
+    ]
+    assert read[0].equals(read[1]) and read[0].n_pairs == 1
+
+
+def test_times_that_spark_does_not_read_are_told(tmp_path):
+    rows = "SELECT 'a' AS query, 'x' AS doc, 1 AS rank, 1 AS click, now()::TIMESTAMP_NS AS day"
+    duckdb.sql(f"COPY ({rows}) TO '{tmp_path / 'log.parquet'}'")
+    with pytest.raises(BadLog, match=r"to the nanosecond.*Write them to the microsecond"):
+        rankdrift.read_log(str(tmp_path / "log.parquet"), engine="spark", session=session())
+
+
+def test_what_lies_behind_an_error_is_told(tmp_path):
+    rows = "SELECT 'a' AS query, 'x' AS doc, 1 AS rank, 1 AS click"
+    path = tmp_path / "log.parquet"
+    duckdb.sql(f"COPY ({rows}) TO '{path}' (COMPRESSION brotli)")
+    log = rankdrift.read_log(str(path), engine="spark", session=session())
+    with pytest.raises(BadLog, match="BrotliCodec"):
+        rankdrift.harvest(log)
+
+
+def test_a_line_that_is_no_json_is_told_with_its_number(tmp_path):
+    """Spark makes a row without a rank of it, which would be counted as such."""
+    line = '{"query": "a", "doc": "x", "rank": 1, "click": 1}\n'
+    (tmp_path / "1.json").write_text(line)
+    (tmp_path / "a b.json").write_text(line * 2 + line[:20] + "\n" + line)
+    with pytest.raises(BadLog, match=r"Line 3 of '.*a b\.json' is no JSON.*sed -n 3p"):
+        rankdrift.read_log(str(tmp_path), engine="spark", session=session())

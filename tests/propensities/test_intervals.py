@@ -5,7 +5,13 @@ import pytest
 from scipy import stats
 
 from rankdrift.core.errors import BadOption
-from rankdrift.propensities.intervals import Interval, simultaneous_quantile, t_quantile
+from rankdrift.propensities.intervals import (
+    Interval,
+    credible,
+    credible_band,
+    simultaneous_quantile,
+    t_quantile,
+)
 
 # 20,000 draws: the quantile at 95% has a standard error of 0.015 at most, here three of them.
 DRAWN = 0.045
@@ -48,6 +54,25 @@ def test_the_band_is_never_narrower_than_of_one_rank_and_comes_again():
     drawn = {simultaneous_quantile(*one, seed=seed, draws=1_000) for seed in range(8)}
     assert min(drawn) == t_quantile(0.9, 6.0) and len(drawn) > 1
     assert simultaneous_quantile(*one) == simultaneous_quantile(*one)
+
+
+def test_as_many_draws_lie_below_as_above():
+    low, high = credible(np.arange(1001.0)[:, None] * [1.0, -2.0], 0.9)
+    np.testing.assert_allclose(low, [50, -1900])
+    np.testing.assert_allclose(high, [950, -100])
+
+
+def test_the_band_of_draws_holds_whole_draws_and_the_interval_of_each():
+    """Of draws with a long tail above: there the interval reaches further than as many deviations
+    as hold whole draws, and below it does not."""
+    draws = np.random.default_rng(3).lognormal(sigma=1.0, size=(4_000, 1))
+    (low,), (high,) = credible_band(draws, 0.95)
+    assert high == credible(draws, 0.95)[1][0] == np.quantile(draws, 0.975)
+    assert draws.mean() - low == pytest.approx(np.quantile(abs(draws - draws.mean()), 0.95))
+    draws = np.random.default_rng(4).normal(size=(4_000, 30)) * np.linspace(0, 3, 30)
+    low, high = credible_band(draws, 0.9)
+    assert np.mean(((draws >= low) & (draws <= high)).all(axis=1)) == pytest.approx(0.9, abs=0.01)
+    assert low[0] == high[0] == 0
 
 
 def test_a_curve_without_errors():

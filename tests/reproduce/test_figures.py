@@ -1,13 +1,15 @@
 """The paper's figures: drawn whole, with the numbers behind them."""
 
 import csv
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import duckdb
 import numpy as np
 import pytest
 
-from rankdrift import estimate
+from rankdrift import cli, estimate
 from rankdrift.core.errors import NotConverged
 from rankdrift.methods import em_features
 from rankdrift.reproduce import paper_figures
@@ -109,3 +111,19 @@ def test_the_simulation_figure(tmp_path, monkeypatch):
     assert found["loglog, every click"] < CLOSE
     curves = {row["curve"] for row in read(tmp_path / "simulation.csv")}
     assert curves == {"truth", "direct", "loglog"}
+
+
+@pytest.mark.slow
+def test_all_figures_by_the_command(tmp_path, monkeypatch, capsys):
+    """With EM that ends early, as most of the time is its own: its curves are not judged."""
+    monkeypatch.setattr(paper_figures, "EM_TOLERANCE", 0.5)
+    asked = ["reproduce", "figures", "--rows", "1000000", "-o", str(tmp_path), "--json", "-q"]
+    assert cli.run(asked) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert all(Path(path).stat().st_size for path in made["files"]) and len(made["files"]) == 12
+    assert {path.stem for path in tmp_path.glob("*.svg")} == {
+        "simulation", "simulation-every", "platforms", "platforms-every",
+    }  # fmt: skip
+    curves = {(row["panel"], row["curve"]) for row in read(tmp_path / "platforms.csv")}
+    assert {("web", "EM"), ("mobile", "EM")} <= curves
+    assert made["errors"]["simulation"]["loglog"] < CLOSE

@@ -22,7 +22,7 @@ from rankdrift.cli.options import (
     shorter,
     typed,
 )
-from rankdrift.cli.output import check_file, check_folder, refuse_input
+from rankdrift.cli.output import check_chart, check_folder, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.methods.estimators import METHODS
@@ -103,7 +103,7 @@ def compare(
         check_folder(output)
     if chart:
         refuse_input(chart, logs, options["format"])
-        check_file(chart)
+        check_chart(chart)
     from rankdrift.harvesting.taking import counts_files
     from rankdrift.methods.comparing import compare
     from rankdrift.report.terminal.methods import methods_report

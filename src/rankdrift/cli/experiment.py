@@ -6,7 +6,7 @@ import click
 
 from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import COUNTING, Sections, again, guesses, log_options, read
-from rankdrift.cli.output import check_file, refuse_input
+from rankdrift.cli.output import check_chart, check_file, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.core.errors import BadOption
@@ -79,7 +79,7 @@ def plan(
         rankdrift experiment plan --rates 0.21,0.12,0.09,0.07,0.06 --ratio 5,1
     """
     for path in filter(None, (output, chart)):
-        check_file(path)
+        (check_chart if path == chart else check_file)(path)
         refuse_input(path, counts, None, more=(propensities,))
     from rankdrift.counts.counts import merge
     from rankdrift.experiments.planning import plan
@@ -203,7 +203,7 @@ def analyse(
         rankdrift experiment analyse logs --experiment swap.json -o p.json
     """
     for path in filter(None, (output, chart, preferences)):
-        check_file(path)
+        (check_chart if path == chart else check_file)(path)
         refuse_input(path, logs, options["format"], more=(file, propensities))
     from rankdrift.experiments.analysing import analyse
     from rankdrift.experiments.experiment import Experiment

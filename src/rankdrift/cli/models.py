@@ -16,7 +16,7 @@ from rankdrift.cli.options import (
     shorter,
     typed,
 )
-from rankdrift.cli.output import check_file, refuse_input
+from rankdrift.cli.output import check_chart, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.cli.train import split as split_names
@@ -81,7 +81,7 @@ def models(
         rankdrift models 'logs/*.parquet' --models ubm,dbn --split time
     """
     if chart:
-        check_file(chart)
+        check_chart(chart)
         refuse_input(chart, logs, options["format"])
     from rankdrift.clickmodels.comparing import compare_models
     from rankdrift.report.terminal.clickmodels import models_report
@@ -107,5 +107,10 @@ def models(
     screen.answer({**found.to_dict(), "chart": chart})
     if chart:
         screen.say("", f"The chart is in {chart}.")
-    screen.next("rankdrift", "estimate", *shorter(logs), *typed(options), "-o", "propensities.json")
+    read_as = (*shorter(logs), *typed(options))
+    if found.to_judge_by:
+        model = ("--model", found.to_judge_by)
+        screen.next("rankdrift", "judge", *read_as, *model, "-o", "judgments.parquet")
+    else:
+        screen.next("rankdrift", "estimate", *read_as, "-o", "propensities.json")
     return Exit.GOOD

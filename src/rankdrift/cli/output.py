@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from rankdrift.core.artefacts import chart_ending
 from rankdrift.core.errors import BadOption, RankdriftError
 from rankdrift.core.files import replacing
 from rankdrift.log.sources import FORMATS, Files, Table, find
@@ -19,6 +20,12 @@ def check_file(path: str) -> None:
     with suppress(_Fine), replacing(path) as part:
         part.touch()
         raise _Fine
+
+
+def check_chart(path: str) -> None:
+    """Raise now if no chart can be written there."""
+    chart_ending(path)
+    check_file(path)
 
 
 def check_folder(path: str) -> None:
@@ -52,7 +59,7 @@ def refuse_input(
     for name in [*_files(inputs, format), *given]:
         if os.path.samefile(os.path.dirname(name) if folder else name, path):
             what = "has the input in it" if folder else "is also an input"
-            raise BadOption(f"{path!r} {what}, which would be lost. Choose another place with -o.")
+            raise BadOption(f"{path!r} {what}, which would be lost. Choose another place for it.")
 
 
 def _files(inputs: Iterable[str], format: str | None) -> list[str]:

@@ -9,7 +9,7 @@ import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ import click
 from rankdrift.cli.settings import running_settings, takes_settings, told
 from rankdrift.core.artefacts import REPORTED, kind_of_json
 from rankdrift.core.digests import sealed
-from rankdrift.core.errors import Remark
+from rankdrift.core.errors import BadOption, Remark
 from rankdrift.core.settings_used import using
 from rankdrift.core.words import printable, typed_word
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 WHOLE = "rankdrift.help.whole"  # in a context's `meta` while --help-all is answered
+_WRITTEN = ("output", "chart", "html", "dbt", "metrics")  # options that name what is written
 # What to write where the terminal's encoding lacks a character we use.
 _PLAIN = {"–": "-", "—": "-", "±": "+/-", "…": "...", "─": "-", "━": "-"}
 
@@ -121,12 +122,20 @@ def talking(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def run(as_json: bool, quiet: bool, config: str | None, **options: Any) -> Any:
         context = click.get_current_context()
+        _refuse_nameless(options)
         screen = Screen(quiet, as_json, alone=context.find_object(Step) is None)
         screen.say(*told(context))
         with _noting(screen), using(running_settings()):
             return command(screen=screen, **options)
 
     return run
+
+
+def _refuse_nameless(options: Mapping[str, Any]) -> None:
+    """An empty name, as of a variable of a shell that is not set, is no wish to write nothing."""
+    for name in _WRITTEN:
+        if options.get(name) in ("", ("",)):
+            raise BadOption(f"--{name} has an empty name. Name a file, or leave it out.")
 
 
 def _help_all(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from datetime import date
 from typing import Any, Literal
 
 import click
@@ -222,6 +223,8 @@ def takes_several(option: click.Option) -> bool:
 def as_typed(ctx: click.Context, option: click.Option, value: Any, where: str) -> Any:
     """A value of the file as click would have it, had it been typed; `where` is for the error."""
     several = takes_several(option)
+    if type(value) is date:  # as TOML has it without quotes
+        value = value.isoformat()
     values = value if several and isinstance(value, list) else [value]
     with_commas = values is value and not option.multiple  # where numbers are text too
     takes, kind = _TAKES.get(option.type.name, ("text", str | int if with_commas else str))

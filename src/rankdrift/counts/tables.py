@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -91,7 +92,7 @@ class Table:
     def collapse(self) -> Self:
         """Sorted by key, rows of equal key summed, rows that are all zero left out."""
         keys, sums = self.columns()[: -self.SUMS], self.columns()[-self.SUMS :]
-        filled = np.any([values != 0 for values in sums], axis=0)
+        filled = reduce(np.logical_or, (values != 0 for values in sums))
         if not filled.all():
             return self.take(filled).collapse()
         words = _pack([part for key in keys for part in (key.T if key.ndim == 2 else [key])])
@@ -392,7 +393,7 @@ def runs(*columns: NDArray[Any]) -> Indices:
     """Where a new run of equal rows starts."""
     if len(columns[0]) == 0:
         return np.zeros(0, np.intp)
-    differs = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    differs = reduce(np.logical_or, (column[1:] != column[:-1] for column in columns))
     return np.concatenate([[0], np.flatnonzero(differs) + 1])
 
 

@@ -212,5 +212,5 @@ def _funnels(runs: Iterable[_Run], numbers: Mapping[str, NDArray[Any]], files: i
     return list(map(funnel_of, found))
 
 
-def _whole(values: Iterable[int]) -> Ints:
-    return np.fromiter(values, np.int64)
+def _whole(values: Iterable[int]) -> SmallInts:
+    return np.fromiter(values, np.int32)

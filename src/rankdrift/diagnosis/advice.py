@@ -147,6 +147,8 @@ def _origin(log: Log, reason: str) -> str:
         return ""
     origin = log.format.origins[column]
     if reason == "stray_click":
+        if log.layout.reads:  # no click names a search
+            origin = log.format.origins[log.layout.reads[0]]
         return (
             f"clicks are joined to results by {origin}. If what was shown is in other files, give "
             "them along with these"

@@ -190,8 +190,8 @@ def _check_method(
     if given:
         raise BadOption(
             f"--{given[0].replace('_', '-')} does not go with --method bayes, which takes "
-            "--reference, --seed, --relevance and --draws. Leave it out; for a segment, restrict "
-            "the counts to it."
+            "--reference, --seed, --relevance and --draws. Leave it out; for one segment, harvest "
+            "it alone (--where), or take counts.restrict(segments=[…]) in Python."
         )
 
 

@@ -193,9 +193,11 @@ class Likelihood:
                 degree += np.bincount(one, tie, many) + np.bincount(other, tie, many)
                 ties = coo_array((tie, (one, b.shown[m].ravel())), (many, self.size))
                 across += ties @ basis
+        # Half of B'DB, less B'A: with its transpose, all of it.
+        across *= -1.0
+        across += (degree.reshape(self.buckets, self.size, 1) * (basis / 2)).reshape(many, -1)
         half = basis.T @ across.reshape(self.buckets, self.size, -1)
-        whole = (basis.T * degree.reshape(self.buckets, 1, self.size)) @ basis
-        return np.asarray(whole - half - half.transpose(0, 2, 1))
+        return np.asarray(half + half.transpose(0, 2, 1))
 
     def bucket_product(self, theta: Floats) -> Callable[[Floats], Floats]:
         """(G, R) -> (G, R): each row times the information of its bucket on theta."""

@@ -6,14 +6,13 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from rankdrift.core.artefacts import EXPERIMENT_KIND
 from rankdrift.core.dialects import dialect as find_dialect
 from rankdrift.core.digests import sealed, what_changed
 from rankdrift.core.errors import BadOption, RankdriftError
-from rankdrift.core.files import write_text
+from rankdrift.core.files import read_text, write_text
 from rankdrift.core.notebook import brief
 from rankdrift.core.plain import entries, entry, items, number, parsed, text, whole
 from rankdrift.core.version import __version__
@@ -191,7 +190,7 @@ class Experiment:
     def load(cls, path: str | os.PathLike[str]) -> Experiment:
         """Read what `save` wrote. `on` may be edited by hand; what else was changed is told."""
         try:
-            document = parsed(Path(path).read_text(encoding="utf-8"))
+            document = parsed(read_text(path))
         except OSError as error:
             raise BadOption(f"Cannot read {path}: {error.strerror or error}.") from None
         except ValueError as error:

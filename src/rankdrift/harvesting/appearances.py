@@ -9,6 +9,7 @@ table is of. Texts begin with '=', so that a missing one is told from an empty o
 from __future__ import annotations
 
 import datetime
+import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +29,7 @@ from rankdrift.harvesting.by_day import day_by_day
 from rankdrift.harvesting.counting import source_id, warn_of_oddities
 from rankdrift.harvesting.plan import Sizes
 from rankdrift.log.engines.engine import Day, Engine, Progress
-from rankdrift.log.log import Log, describe
+from rankdrift.log.log import Log, describe, need_log
 from rankdrift.log.sources import Files, find
 from rankdrift.log.sql import rows, values
 from rankdrift.log.sql.plan import OUTSIDE, RESULT, RESULT_TABLE, ROWS_SHOWN, Plan, Planner, Step
@@ -165,6 +166,7 @@ def appearances_by_day(
     list of Path
         The files in the order of days, those that were skipped included.
     """
+    need_log(log)
     if not log.roles.day:
         raise BadOption("Appearances by day need a day column. Name it with --day.")
     warn_of_oddities(log)
@@ -224,6 +226,13 @@ class Appearances:
         """What tells their inputs from all others, where that is known."""
         return sorted(str(meta["source"]) for meta in self.metas if meta["source"])
 
+    def fingerprint(self) -> str | None:
+        """Of the rows that were counted, whenever the tables were written; of the tables where that
+        is not known."""
+        if not all(meta["source"] for meta in self.metas):
+            return self.engine.fingerprint()
+        return hashlib.sha256("\n".join(self.sources).encode()).hexdigest()[:16]
+
     def steps(self, segments: Sequence[str]) -> tuple[Step, ...]:
         """The step that makes `rows_shown`: query, doc, the segments asked for, day, rank, n,
         clicked, clicks and ok."""
@@ -267,6 +276,20 @@ def holds_appearances(source: Any, format: str | None = None) -> bool:
     return {"kind", "q1", "doc", "rank", *_NUMBERS} <= {name.lower() for name in first.columns}
 
 
+def _refuse_others(engine: Any, files: Files) -> None:
+    """Raise BadLog for files that are no tables of appearances, among others that are."""
+    paths = ", ".join(map(DUCKDB.literal, files.paths))
+    others = engine.query(
+        f"SELECT file_name FROM parquet_schema([{paths}]) GROUP BY file_name"
+        " HAVING count(*) FILTER (name IN ('kind', 'q1', 'doc')) < 3 ORDER BY file_name"
+    )
+    if others:
+        raise BadLog(
+            f"{others[0][0]} holds no appearances, as other files here do. Judge either a log, or "
+            "what was counted of one."
+        )
+
+
 def open_appearances(
     source: Any,
     *,
@@ -293,6 +316,8 @@ def open_appearances(
             if changed := stamps.what_changed(path):
                 raise BadLog(f"{path}: {changed}")
     engine = DuckdbEngine(files, memory=memory, threads=threads)
+    if isinstance(files, Files) and files.format == "parquet" and len(files.paths) > 1:
+        _refuse_others(engine, files)
     table = engine.source
     try:
         found = engine.query(f"SELECT substr(doc, 2) FROM {table} WHERE kind = '{META}'")

@@ -23,7 +23,8 @@ from rankdrift.harvesting.counting import (
     warn_of_oddities,
 )
 from rankdrift.log.engines.engine import Day, Progress
-from rankdrift.log.log import Log
+from rankdrift.log.formats.format import FILE_NAME
+from rankdrift.log.log import Log, need_log
 from rankdrift.log.sql.plan import Planner
 
 
@@ -72,6 +73,7 @@ def harvest_by_day(
     BadLog
         The log is empty, cannot be read, or would be misread.
     """
+    need_log(log)
     sizes = sizes_of(log, buckets, max_shown, singles, prior, prior_cuts)
     if not log.roles.day:
         if log.format:
@@ -80,7 +82,7 @@ def harvest_by_day(
                 "Leave out --by day: the whole log is counted as one."
             )
         raise BadOption("harvest by day needs a day column. Name it with --day.")
-    log.narrow(prior)
+    log.narrow(prior, FILE_NAME)
     warn_of_oddities(log)
 
     def write(part: Planner, path: Path, day: Day) -> None:

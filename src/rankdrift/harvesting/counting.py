@@ -20,7 +20,7 @@ from rankdrift.harvesting.plan import Sizes, harvest_plan
 from rankdrift.harvesting.result import DAY, TOTAL
 from rankdrift.harvesting.singles import OPTION, Singles, check
 from rankdrift.log.engines.engine import Days, Engine, PartByPart, Progress
-from rankdrift.log.log import Log
+from rankdrift.log.log import Log, need_log
 from rankdrift.log.probing import probe, refuse_rank_zero
 from rankdrift.log.sql.plan import (
     ANSWER,
@@ -97,6 +97,7 @@ def harvest(
     BadLog
         The log is empty, cannot be read, or would be misread.
     """
+    need_log(log)
     sizes = replace(sizes_of(log, buckets, max_shown, singles, prior, prior_cuts), trust=trust)
     if trust and not log.roles.day:
         raise BadOption(

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdrift.core.days import iso_day
 from rankdrift.core.errors import BadOption
 from rankdrift.core.files import write_text
 from rankdrift.core.notebook import brief
@@ -447,7 +448,4 @@ def _check(options: Options) -> None:
             raise BadOption(f"{name} is from 0 to {LARGEST}, not {getattr(options, name)}.")
     if not 0 < options.click_rate < 1:
         raise BadOption(f"click_rate lies between 0 and 1, not {options.click_rate}.")
-    try:
-        date.fromisoformat(options.start)
-    except ValueError:
-        raise BadOption(f"start is {options.start!r}. Write a day as 2024-01-31.") from None
+    iso_day("start", options.start)

@@ -1,0 +1,66 @@
+"""Where things are read from and written to, as typed: what cannot be is told before the work."""
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["estimate", "c.parquet", "-o", ""],
+        ["compare", "c.parquet", "--chart", ""],
+        ["inspect", "c.parquet", "--html", ""],
+        ["drift", "days", "--chart", ""],
+        ["evaluate", "c.parquet", "--model", "m.txt", "-o", ""],
+        ["sql", "--table", "shop", "--dialect", "duckdb", "--dbt", ""],
+        ["run", "c.parquet", "--metrics", ""],
+    ],
+)
+def test_an_empty_name_is_no_wish_to_write_nothing(rankdrift, tmp_path, monkeypatch, words):
+    """As of a variable of a shell that is not set."""
+    monkeypatch.chdir(tmp_path)
+    done = rankdrift(*words)
+    assert done.code == 2 and "has an empty name" in done.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_name_of_a_log_is_not_the_folder_one_is_in(rankdrift, log, tmp_path, monkeypatch):
+    monkeypatch.chdir(log)
+    done = rankdrift("harvest", "", "-o", tmp_path / "c.parquet")
+    assert done.code == 2 and "No log was named" in done.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["models", "no.parquet"],
+        ["drift", "no-days"],
+        ["compare", "no.parquet"],
+        ["experiment", "plan", "no.parquet"],
+        ["experiment", "analyse", "no.parquet", "--experiment", "no.json"],
+    ],
+)
+def test_what_no_chart_can_be_is_told_before_anything_is_read(rankdrift, words):
+    done = rankdrift(*words, "--chart", "x.gif")
+    assert done.code == 2 and "No chart can be written as '.gif'" in done.err
+
+
+def test_files_without_an_end_are_not_read_to_their_end(rankdrift, moving_log, tmp_path):
+    for words in (
+        ["formats", "--config", "/dev/zero"],
+        ["experiment", "assign", "/dev/zero"],
+        ["evaluate", moving_log, "--model", "/dev/zero"],
+    ):
+        done = rankdrift(*words)
+        assert done.code == 2 and "it has more than 1,048,576 bytes" in done.err, words
+    large = tmp_path / "log.csv"
+    large.write_bytes(b"#\n" * (1 << 19) + b"#")
+    done = rankdrift("formats", "--config", large)
+    assert done.code == 2 and "it has more than 1,048,576 bytes" in done.err
+    assert rankdrift("formats", "--config", "/dev/null").code == 0
+
+
+def test_a_run_and_its_metrics_are_in_two_places(rankdrift, moving_log, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = rankdrift("run", moving_log, "-o", "runs", "--metrics", "./runs")
+    assert done.code == 2 and "-o and --metrics are both 'runs'" in done.err
