@@ -6,7 +6,8 @@ import sys
 import duckdb
 import pytest
 
-from rankdrift.core.errors import BadLog
+from rankdrift.core.database import connect, shortages_told
+from rankdrift.core.errors import BadLog, RankdriftError
 from rankdrift.harvesting.by_day import harvest_by_day
 from rankdrift.log.log import read_log
 
@@ -43,6 +44,17 @@ def test_a_full_temporary_disk_is_no_damaged_file(tmp_path, log, ending, by):
     assert run.returncode == 2, run.stderr
     assert "Cannot write temporary files in" in run.stderr and "TMPDIR" in run.stderr
     assert "damaged" not in run.stderr and "Traceback" not in run.stderr
+
+
+def test_a_temporary_disk_that_would_be_full_is_no_lack_of_memory(tmp_path):
+    numbers = "FROM range(2000000) AS t(i)"
+    with connect(memory_limit="20MB", temp_directory=str(tmp_path / "spilt"), threads=1) as con:
+        con.execute("SET max_temp_directory_size = '300KiB'")
+        told = pytest.raises(RankdriftError, match=r"Cannot write temporary files in .* TMPDIR")
+        with told, shortages_told():
+            con.execute(f"SELECT md5(i::VARCHAR) AS text, count(*) {numbers} GROUP BY text")
+        with pytest.raises(RankdriftError, match="Not enough memory"), shortages_told():
+            con.execute(f"SELECT list(i) {numbers}")
 
 
 def test_a_full_disk_is_told_of_what_is_written(tmp_path, log):

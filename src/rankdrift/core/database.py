@@ -18,6 +18,8 @@ _FULL = {
     os.strerror(number): number
     for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO)
 }
+_NO_ROOM = "failed to offload data block"
+"""What DuckDB says before a temporary disk is full: it leaves a tenth of it to others."""
 
 
 def connect(
@@ -60,13 +62,16 @@ def writing(path: str | os.PathLike[str]) -> Iterator[tuple[Path, duckdb.DuckDBP
 
 def shortage(error: BaseException) -> str | None:
     """What DuckDB had too little of, memory or disk, and what to do; None for any other error."""
-    if isinstance(error, duckdb.OutOfMemoryException):
+    if isinstance(error, duckdb.OutOfMemoryException) and _NO_ROOM not in str(error):
         return (
             f"Not enough memory or disk to go on: {first_line(error)} Allow more with --memory, "
             "use fewer --threads, or harvest --by day."
         )
-    number = _number(error) if isinstance(error, duckdb.Error) else None
-    if not number or "write" not in str(error).lower():
+    if not isinstance(error, duckdb.Error):
+        return None
+    number = _number(error) if "write" in str(error).lower() else None
+    number = errno.ENOSPC if _NO_ROOM in str(error) else number
+    if not number:
         return None
     return (
         f"Cannot write temporary files in {tempfile.gettempdir()}: {os.strerror(number)}. Free "
