@@ -222,6 +222,7 @@ def test_what_a_file_left_out_is_asked_for_with_advice(ending, tmp_path):
         {"steps": 2**40},
         {"exponent": 2000},
         {"exponent": 900},
+        {"exponent": 0},  # errors beyond all numbers
     ],
     ids=str,
 )
@@ -313,6 +314,7 @@ def _edit(path, change):
         (lambda f: f["curves"][0].update(log_p=[0, None, 0, 0]), "not positive numbers"),
         (lambda f: f["curves"][0].update(log_p=[0.5, 0, 0, 0]), "rank 1 is not 1"),
         (lambda f: f["curves"][0].update(reference=4), "reference rank 4"),
+        (lambda f: f["curves"][0].update(df=1e-320), "curves.df"),
         (lambda f: f["curves"][0]["deviations"].update(rows=5), "4 rows"),
         (lambda f: f["curves"][0]["deviations"].update(rows=3), "damaged"),
         (lambda f: f["curves"][0]["deviations"].update(columns=[[3, 1, 2]]), "damaged"),

@@ -122,8 +122,8 @@ def _row(cells: Mapping[str, str], line: int) -> tuple[tuple[str, str], _Row]:
             trust=_maybe(cells.get("trust", "")),
             trust_error=_maybe(cells.get("trust_error", "")),
         )
-        if not row.df > 0:
-            raise ValueError(f"df is {row.df}, not a number above 0")
+        if not row.df >= 1:
+            raise ValueError(f"df is {row.df}, not a number from 1 on")
         if not (0 < row.propensity < np.inf and 0 <= (row.std_error or 0) < np.inf):
             raise ValueError("propensity must be above 0, std_error 0 or more, and both finite")
         if not 1 <= row.rank < 2**31:

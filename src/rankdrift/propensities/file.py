@@ -238,7 +238,7 @@ def _check_plain(meta: Mapping[str, Any]) -> None:
         for name in ("method", "errors"):
             text(entry(curve, name, "curves."), f"curves.{name}")
         whole(entry(curve, "reference", "curves."), "curves.reference", 1)
-        maybe(number, entry(curve, "df", "curves."), "curves.df", 0.0)
+        maybe(number, entry(curve, "df", "curves."), "curves.df", 1.0)
         maybe(number, entry(curve, "log_likelihood", "curves."), "curves.log_likelihood")
         maybe(whole, entry(curve, "parameters", "curves."), "curves.parameters")
         for rank, why in entries(entry(curve, "gaps", "curves."), "curves.gaps").items():

@@ -20,6 +20,7 @@ from rankdrift.core.types import Floats
 
 # How far the standard error of any ratio of two ranks may be off, as a share of itself.
 TOLERANCE = 0.005
+_LARGEST = 700.0  # of a step: of more, the exponential is no number
 _BITS = 24  # of the largest number kept; sums of fewer than 2**28 such are exact
 _FEWEST = 24  # causes tried first: more than most curves have parameters
 _ROUNDS = 8  # of factor analysis; more change some hundredths of a percent
@@ -76,7 +77,8 @@ def unpack(stored: Mapping[str, Any]) -> Steps:
         raise ValueError(f"{len(packed):,} bytes of steps, not {wanted:,}")
     change = np.frombuffer(packed, np.uint8).reshape(4, -1).T.copy().view("<i4")
     whole = change.reshape(causes + 1, size).T.astype(np.float64).cumsum(axis=0)
-    if np.abs(whole).max(initial=0) > 2**_BITS:
+    largest = np.abs(whole).max(initial=0)
+    if largest > 2**_BITS or largest * 2.0**exponent > _LARGEST:
         raise ValueError("steps larger than any")
     return Steps(whole[:, :-1] * 2.0**exponent, whole[:, -1] * 2.0**exponent, exponent)
 
