@@ -72,6 +72,7 @@ def load(path: str | os.PathLike[str]) -> Counts:
     changed = what_changed(meta, _content(counts), by_hand=False)
     if changed:
         raise BadCounts(f"{os.fspath(path)}: {changed} (delete it, and harvest or merge).")
+    warn_unknown_overflow(counts)
     return counts
 
 

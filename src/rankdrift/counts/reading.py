@@ -74,9 +74,7 @@ def read_table(
         tables = _tables(rows, fields["max_shown"])
         told = funnel_of([*(funnel or ()), *_funnel_rows(con)])
         segments = _segments(con) if columns else ((),)
-    counts = Counts(**tables, funnel=told, segments=segments, **fields)
-    warn_unknown_overflow(counts)
-    return counts
+    return Counts(**tables, funnel=told, segments=segments, **fields)
 
 
 def _tables(rows: _Rows, max_shown: int) -> dict[str, Any]:

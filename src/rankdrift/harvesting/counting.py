@@ -14,7 +14,7 @@ from rankdrift.core.version import __version__
 from rankdrift.core.words import many
 from rankdrift.counts.counts import BUCKETS, MAX_SHOWN, Counts
 from rankdrift.counts.funnel import Funnel, waterfall
-from rankdrift.counts.reading import read_table
+from rankdrift.counts.reading import read_table, warn_unknown_overflow
 from rankdrift.counts.schema import FUNNEL, NOTE, FunnelRow
 from rankdrift.harvesting.plan import Sizes, harvest_plan
 from rankdrift.harvesting.result import DAY, TOTAL
@@ -300,7 +300,9 @@ def _counts_of(connection: "DuckDBPyConnection", table: str, meta: dict[str, Any
         for name, line in waterfall(totals).items()
     ]
     more.append((NOTE.name, "rank_zero", totals.get("rank_zero", (0, 0, 0))[0], 0, None))
-    return read_table(connection, table, meta, more)
+    counts = read_table(connection, table, meta, more)
+    warn_unknown_overflow(counts)
+    return counts
 
 
 def source_id(log: Log, sizes: Sizes, fingerprint: str | None, day: str | None) -> str | None:
