@@ -76,6 +76,31 @@ def test_value_gradient_and_information_are_those_of_plain_loops(terms):
     assert found.weight == pytest.approx(choices.weight.sum(), rel=ROUNDING)
 
 
+def test_ranks_with_holes_keep_their_places():
+    counts = listed(
+        [
+            (((1, 1), (3, 0)), 0, 3),
+            (((3, 0), (4, 1), (6, 0)), 1, 2),
+            (((4, 0), (6, 1)), 1, 5),
+        ],
+        buckets=4,
+    )
+    ranks, theta = np.array([1, 3, 4, 6], np.int32), np.array([0.0, -0.3, -0.9, -1.0])
+    found = likelihood_of(counts, ranks=ranks)
+    value, gradient, information = plainly(counts.choices("every"), ranks, theta, found.buckets)
+    assert found.at(theta).value == pytest.approx(value, rel=ROUNDING)
+    np.testing.assert_allclose(found.at(theta).gradient, gradient.sum(axis=0), atol=ROUNDING)
+    np.testing.assert_allclose(
+        found.at(theta).information(), information.sum(axis=0), atol=ROUNDING
+    )
+
+
+def test_a_rank_wins_over_those_shown_with_it_where_it_was_clicked():
+    counts = listed([(((1, 1), (3, 0)), 0, 3), (((3, 0), (4, 1), (6, 0)), 1, 2)], buckets=4)
+    winners, losers = likelihood_of(counts).victories()
+    assert {*zip(winners.tolist(), losers.tolist(), strict=True)} == {(1, 3), (4, 3), (4, 6)}
+
+
 def test_gradient_and_information_are_derivatives(terms):
     _, found, theta = terms
     moves = STEP * np.eye(len(theta))
