@@ -367,6 +367,12 @@ def test_parts_of_a_covariance_with_large_and_small_variances():
     np.testing.assert_allclose(parts @ parts.T, covariance, rtol=1e-9, atol=1e-12)
 
 
+def test_parts_of_a_covariance_with_a_variance_of_nothing():
+    covariance = np.array([[0.0, 0, 0], [0, 4, 1], [0, 1, 1]])
+    parts = covariance_root(covariance)
+    np.testing.assert_allclose(parts @ parts.T, covariance, atol=1e-12)
+
+
 @pytest.mark.parametrize("curve", ["direct", "loglog(1, 4, 12)"])
 def test_estimates_carry_the_covariance_of_their_parameters(curve):
     counts = simulate(2000, 12, 5, shown=(2, 3), level=0.3).counts
