@@ -26,9 +26,9 @@ TREES = 40
 # Fewer of either, and nobody knows how much of a difference is luck: of 64 queries, three draws
 # took three settings, from no weights to weights without a limit.
 FEWEST_QUERIES, FEWEST_CLICKS = 100, 500
-# To choose by, so that it takes no longer than the training; beyond, whole queries are left out, by
-# lot.
-MOST_ROWS = 300_000
+# To choose by; beyond, whole queries are left out, by lot. With too few of them, trees that are right
+# for all look too large.
+MOST_ROWS = 1_000_000
 # Of queries. Halves would make small trees look better than they are with all of them.
 FOLDS = 3
 
@@ -66,7 +66,7 @@ GRID = (
     Capacity(8, 1000, norm=True, clip=10.0),
     Capacity(8, 1000, norm=True, clip=None),
     Capacity(4, 200, norm=True, clip=None),
-    Capacity(31, 1000, norm=False, clip=None),
+    Capacity(16, 1000, norm=True, clip=None),
     Capacity(31, 1000, norm=True, clip=None),
     PAPER,
 )
