@@ -77,7 +77,7 @@ def figures(screen: Screen, output: str, rows: int, seed: int) -> int:
     "--market",
     "named",
     metavar="NAME,…|all",
-    default="alike",
+    default="mixed",
     show_default=True,
     help="How queries differ: alike, candidates, levels, hidden, mixed.",
 )

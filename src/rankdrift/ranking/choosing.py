@@ -26,7 +26,7 @@ TREES = 40
 # Fewer of either, and nobody knows how much of a difference is luck: of 64 queries, three draws
 # took three settings, from no weights to weights without a limit.
 FEWEST_QUERIES, FEWEST_CLICKS = 100, 500
-# To choose by; beyond, whole queries are left out, by lot. With too few of them, trees that are right
+# To choose by; beyond, whole queries are left out, by lot. With few of them, trees that are right
 # for all look too large.
 MOST_ROWS = 1_000_000
 # Of queries. Halves would make small trees look better than they are with all of them.

@@ -83,7 +83,7 @@ SIZES = {
 
 
 MARKETS: Mapping[str, Mapping[str, float]] = {
-    # As `market` has it: every query finds as much, with the same ladder of scores.
+    # As `simulate market` has it: every query finds as much, with the same ladder of scores.
     "alike": {},
     # Catalogues have much of some things and little of others: half of the queries find fewer
     # than 360 of 700 items, one in twenty fewer than 100.
@@ -97,6 +97,7 @@ MARKETS: Mapping[str, Mapping[str, float]] = {
     "mixed": {"candidate_spread": 1.0, "level_spread": 1.0, "hidden_knowledge": 0.35},
 }
 """How queries differ, by name: options of `market`."""
+USUAL = "mixed"
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Table:
 
     size: Size
     runs: tuple[Run, ...]
-    market: str = "alike"
+    market: str = USUAL
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -249,7 +250,7 @@ MEANING = (
 
 def reproduce_table(
     *,
-    market: str = "alike",
+    market: str = USUAL,
     size: str | Size = "paper",
     seeds: Sequence[int] | None = None,
     models: Sequence[str] = MODELS,
