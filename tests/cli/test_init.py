@@ -6,6 +6,7 @@ import tomllib
 import duckdb
 import jsonschema
 import pytest
+from support.log_formats import metarank, plain_log, ubi
 
 from rankdrift.cli.init import OF_VERBS
 from rankdrift.cli.settings_schema import settings_schema
@@ -74,3 +75,32 @@ def test_a_log_that_cannot_be_read_leaves_no_file(folder, rankdrift):
     (folder / "x.csv").write_text("a,b\n1,2\n")
     done = rankdrift("init", "x.csv")
     assert done.code == 2 and not (folder / "rankdrift.toml").exists()
+
+
+@pytest.mark.parametrize("given", [(), ("--format", "ubi")])
+def test_of_a_known_format_the_columns_are_comments(folder, rankdrift, given):
+    paths = ubi(plain_log(), folder)
+    done = rankdrift("init", *paths, *given, "--segment", "application", "--json")
+    assert done.code == 0, done.err
+    text = (folder / "rankdrift.toml").read_text()
+    found = {k: v for k, v in tomllib.loads(text).items() if k not in OF_VERBS}
+    assert found == done.json["settings"] == {"format": "ubi", "segment": "application"}
+    told = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", text, flags=re.M))
+    jsonschema.validate(told, settings_schema())
+    assert told["query"] == ["query"] and told["day"] == "timestamp" and told["layout"] == "events"
+    with_file, without = (
+        rankdrift("inspect", *paths, "--segment", "application", *config, "--json").json
+        for config in ((), ("--config", ""))
+    )
+    assert with_file["roles"] == without["roles"]
+
+
+def test_beside_settings_of_one_format_another_may_be_asked_for(folder, rankdrift):
+    rankdrift("init", *ubi(plain_log(), folder), "-q")
+    for name in ("ga4", "mind"):  # whose days, and whose clicks, are in other columns
+        table = ("sql", "--dialect", "duckdb", "--table", "t", "--format", name, "--json")
+        here, alone = (rankdrift(*table, *config).json for config in ((), ("--config", "")))
+        assert here == alone
+    (folder / "other").mkdir()
+    (rankings,) = metarank(plain_log(), folder / "other")
+    assert rankdrift("inspect", rankings, "--format", "metarank").code == 0

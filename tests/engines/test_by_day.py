@@ -308,6 +308,31 @@ def test_days_of_a_table(duckdb_engine, tmp_path):
     assert_same(merged, tally(rows, day="on"))
 
 
+def test_rows_that_a_killed_writer_left_beside_a_database_are_noticed(tmp_path):
+    path, counts = tmp_path / "log.duckdb", tmp_path / "counts"
+
+    def write(more, sql):
+        with duckdb.connect(path) as con:
+            con.execute(f"PRAGMA disable_checkpoint_on_shutdown; {more}; {sql}")
+
+    def again():
+        done = []
+        harvest_by_day(read_log(path), counts, each=lambda day, path, skipped: done.append(skipped))
+        return done
+
+    rows = (
+        "SELECT 'q' AS query, doc, (doc + s) % 5 + 1 AS rank, doc % 2 AS click,"
+        " DATE '2024-05-01' AS day FROM range(5) AS d(doc), range(4) AS times(s)"
+    )
+    write("SELECT 1", f"CREATE TABLE log AS {rows}; CHECKPOINT")
+    assert again() == [False] and again() == [True]
+    before = path.stat()
+    write("SET wal_autocheckpoint = '1TB'", f"INSERT INTO log {rows}")
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert again() == [False] and again() == [True]
+    assert Counts.load(counts / "2024-05-01.parquet").funnel.rows == 40
+
+
 def test_days_of_folders_whose_columns_differ(duckdb_engine, tmp_path):
     rows = []
     for i, row in enumerate(many_days(9, days=2)):

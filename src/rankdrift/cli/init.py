@@ -120,16 +120,24 @@ def init(screen: Screen, logs: tuple[str, ...], output: str, force: bool, **opti
 
 
 def understood(found: Inspection, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that say what `inspect` understood: what was asked for, the columns that were
-    found, and the way to read the log that was tried and gives more, if there is one."""
-    roles = {name: value for name, value in found.roles.items() if value}
+    """The options that say what `inspect` understood: what was asked for, the format that was
+    recognised or else the columns that were found, and the way to read the log that was tried and
+    gives more, if there is one."""
+    format = found.roles.get("format")
+    # A format tells its own columns: set here, they would be those of any other that is asked for.
+    roles = {"format": format} if format else found.roles
     best = found.ways.best
-    return {**roles, **asked, **(best.options if best else {})}
+    told = {name: value for name, value in roles.items() if value}
+    return {**told, **asked, **(best.options if best else {})}
 
 
 def settings_text(settings: Mapping[str, Any], found: Inspection, logs: tuple[str, ...]) -> str:
     """The file: what is set, and as comments what else may be."""
     usual: dict[str, Any] = {f.name: f.default for f in fields(Rules) if f.default is not None}
+    usual |= _EXAMPLES
+    format = found.roles.get("format")
+    if format:
+        usual |= found.roles
     lines = [
         *_comment(
             "How rankdrift reads this log. Every verb that runs in this folder obeys it; what is "
@@ -146,6 +154,8 @@ def settings_text(settings: Mapping[str, Any], found: Inspection, logs: tuple[st
         usual["segment"] = list(found.worth_segmenting)[:1]
     for heading, names in _PARTS.items():
         lines += ["", _ruled(heading)]
+        if format and "query" in names:
+            lines += _comment(f"These are told by the format {format}; a line that is set wins.")
         for name in names or [name for name in IN_FILES if name not in placed]:
             lines += _entry(name, settings, usual, name in found.guessed)
     return "\n".join([*lines, *_of_verbs(shorter(logs))]) + "\n"
@@ -161,7 +171,7 @@ def _entry(
         yield f"{name} = {_toml(settings[name])}"
     else:
         yield from _comment(_told(text))
-        yield f"# {name} = {_toml(_EXAMPLES.get(name, usual.get(name, '')))}"
+        yield f"# {name} = {_toml(usual.get(name, ''))}"
 
 
 def _of_verbs(logs: list[str]) -> Iterator[str]:

@@ -128,11 +128,15 @@ def day_by_day(
     written, known = [], KnownFiles(folder) if remember else None
     whole = log.engine.fingerprint()
     days = days_of(log, planner)
+    # A click may come after midnight: it is looked for in the whole log.
+    everywhere = log.crosses_days
+    # Where ranks count from is told by all days together.
+    lowest = None if everywhere else log.ordinals_from()
     for day in days.all:
-        # A click may come after midnight: it is looked for in the whole log.
-        everywhere = log.layout.crosses_days
         if everywhere:
             day = replace(day, fingerprint=whole)
+        elif lowest is not None and day.fingerprint:
+            day = replace(day, fingerprint=f"{day.fingerprint} {min(lowest, 1)}")
         path = folder / f"{day.day or 'undated'}.parquet"
         input_id = source(day)
         done = input_id is not None and (

@@ -89,6 +89,19 @@ class Log:
         return html_table(["role", "column", ""], rows, note)
 
     @property
+    def crosses_days(self) -> bool:
+        """May what belongs to a day's results, such as a click after midnight, be on another?"""
+        kept = self.format and self.roles.day == self.format.kept_on
+        return self.layout.crosses_days and not kept
+
+    def ordinals_from(self) -> int | None:
+        """Of a known format, the least ordinal that was logged, which tells from where all count;
+        None if there is none, or it need not be told."""
+        source, format = self.engine.source, self.format
+        low = format.lowest(source, self.engine.dialect) if format else None
+        return self.engine.query(low)[0][0] if low else None
+
+    @property
     def days(self) -> str:
         """What a day is here, in words."""
         words, window = _days(self.planner()), self.rules.window

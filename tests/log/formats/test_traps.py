@@ -284,6 +284,56 @@ def test_only_tables_that_changed_are_counted_again(tmp_path, ending):
     assert clicks == [0, 1]
 
 
+def test_days_are_counted_again_when_another_table_tells_that_ranks_count_from_0(tmp_path):
+    """Which they do can only be told from all tables together."""
+
+    def store(day, first):
+        one, other = str(first), str(first + 1)
+        events = [
+            ga4("view_item_list", 0, [("a", one), ("b", other)], "tea", day=day),
+            ga4("view_item_list", 1, [("b", one), ("a", other)], "tea", day=day),
+            ga4("select_item", 5, [("a", one)], day=day),
+        ]
+        path = tmp_path / f"events_{day}.json"
+        path.write_text("\n".join(map(json.dumps, events)))
+
+    def count():
+        done = []
+        log = read_log(sorted(tmp_path.glob("*.json")))
+        paths = harvest_by_day(
+            log, tmp_path / "counts", each=lambda day, path, skipped: done.append(skipped)
+        )
+        return done, [Counts.load(path).ranks.tolist() for path in paths]
+
+    store("20240501", first=1)
+    store("20240502", first=1)
+    assert count() == ([False, False], [[1, 2], [1, 2]])
+    assert count()[0] == [True, True]
+    store("20240502", first=0)  # and so those of the day before are 2 and 3
+    assert count() == ([False, False], [[2, 3], [1, 2]])
+    assert count()[0] == [True, True]
+
+
+@pytest.mark.parametrize("ending", ["json", "parquet"])
+def test_a_click_may_be_on_another_day_than_its_table_if_days_are_not_those_of_tables(
+    tmp_path, ending
+):
+    lists = [ga4("view_item_list", n, [("a", str(n)), ("b", str(3 - n))], "tea") for n in (1, 2)]
+    midnight = 1714607999_000_000  # 23:59:59 of a day whose table goes on in another time zone
+    for event, at in zip(lists, (midnight - 10_000_000, midnight), strict=True):
+        event["event_timestamp"] = at
+    click = ga4("select_item", 5, [("a", "2")]) | {"event_timestamp": midnight + 3_000_000}
+    path = tmp_path / f"events_20240501.{ending}"
+    if ending == "parquet":
+        write_table(path, [*lists, click])
+    else:
+        path.write_text("\n".join(map(json.dumps, [*lists, click])))
+    log = read_log(path, day="timestamp")
+    whole = harvest(log).funnel
+    days = [Counts.load(each).funnel for each in harvest_by_day(log, tmp_path / "counts")]
+    assert whole.used.clicks == sum(funnel.used.clicks for funnel in days) == 1
+
+
 # -- Metarank, Snowplow, Algolia, Elastic, Meilisearch ---------------------------------------------
 
 

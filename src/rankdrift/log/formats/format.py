@@ -222,6 +222,8 @@ class Format:
         Does `place` stand in wherever the ordinal is missing, or only if none was ever logged?
     keeps_order
         Does the meaning of a line depend on those before it?
+    kept_on
+        The column of a day that a list and its clicks always have in common, if there is one.
     read_again
         Are its rows made from Parquet about as fast as they are read from a copy?
     remark
@@ -254,6 +256,7 @@ class Format:
     first_rank: int | None = None
     place_fills_in: bool = False
     keeps_order: bool = False
+    kept_on: str = ""
     read_again: bool = False
     remark: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)

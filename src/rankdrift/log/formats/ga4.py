@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 
 from rankdrift.core.errors import BadLog
 from rankdrift.log.formats.format import (
@@ -169,9 +168,8 @@ GA4 = _Ga4(
         "device": "device.category",
         "country": "geo.country",
     },
-    # A list and its clicks are in the table of one day, so that only tables that changed are
-    # counted again.
-    layout=replace(VISITS, crosses_days=False),
+    layout=VISITS,
+    kept_on="day",  # as in its tables, so that only those that changed are counted again
     shown_events=("view_item_list",),
     click_events=("select_item",),
     counts_from=True,
