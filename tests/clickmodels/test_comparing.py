@@ -12,6 +12,7 @@ from support.search_lists import DOCS, made_searches
 
 import rankdrift
 from rankdrift.cli import rankdrift as group
+from rankdrift.clickmodels.comparing import MUCH
 from rankdrift.clickmodels.dynamic_bayesian import DynamicBayesian
 from rankdrift.clickmodels.measures import buckets_of_queries, drawn_weights, forecast
 from rankdrift.clickmodels.model import LEAST
@@ -32,8 +33,9 @@ WORLDS = {
 }
 
 
-def table(name, n=12_000):
-    drawn = WORLDS[name].sample(made_searches(n, QUERIES, seed=1), np.random.default_rng(3))
+def table(model, n=12_000):
+    model = WORLDS[model] if isinstance(model, str) else model
+    drawn = model.sample(made_searches(n, QUERIES, seed=1), np.random.default_rng(3))
     return pa.table(
         {
             "search": drawn.lists.list_of_rows(),
@@ -56,6 +58,24 @@ def test_where_looks_do_not_hang_together_the_position_based_model_is_good_enoug
     assert "good enough" in found.words
     assert all(s.high < 0.002 for s in found.scores.values() if s.name != "pbm")
     assert found.scores["pbm"].difference == 0
+
+
+def test_rates_of_ranks_that_forecast_better_are_no_objection():
+    """Docs that are all alike are better forecast without them, and users look by rank all the
+    same."""
+    z = np.random.default_rng(2).beta(200, 600, QUERIES * DOCS)
+    alike = PositionBased(z, np.append(0.95, 0.95 / np.arange(1, 7) ** 1.5))
+    found = rankdrift.compare_models(table(alike, 3_000))
+    assert found.best == "rctr" and found.scores["rctr"].more_low > MUCH
+    assert found.verdict == Verdict.GOOD and found.to_judge_by is None
+    assert "rctr explains" in found.words and "no objection" in found.words
+    assert "average user" not in found.words
+    check = found.as_check()
+    assert (check.verdict, check.advice) == (Verdict.GOOD, "")
+    assert check.numbers["best"] == "rctr" and check.numbers["rival"] == "ubm"
+    assert check.numbers["more"] == found.scores["ubm"].more < 0
+    rates = rankdrift.compare_models(table(alike, 3_000), models=["rctr", "dctr"])
+    assert rates.verdict == Verdict.CANNOT_TELL and "name some of cm, dcm" in rates.words
 
 
 def test_where_users_stop_after_a_click_it_is_said_so(compared):

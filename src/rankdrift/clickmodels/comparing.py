@@ -12,7 +12,7 @@ import numpy as np
 from rankdrift.clickmodels.chain import ChainModel
 from rankdrift.clickmodels.measures import Forecast, buckets_of_queries, drawn_weights, forecast
 from rankdrift.clickmodels.model import STRENGTH, ClickModel
-from rankdrift.clickmodels.models import MODELS, judging_models
+from rankdrift.clickmodels.models import MODELS, browsing_models
 from rankdrift.clickmodels.reading import HELD_OUT, MOST_SEARCHES, Read, Split, read_searches
 from rankdrift.core.errors import BadOption, NotConverged
 from rankdrift.core.frames import Tabular
@@ -148,20 +148,30 @@ class ModelComparison(Tabular):
         return max(self.scores.values(), key=lambda score: score.log_likelihood).name
 
     @property
+    def rival(self) -> str | None:
+        """The best of the models in which clicks above change what is looked at, which alone can
+        speak against the position-based one; None where none was asked for."""
+        found = _browsing(self.scores)
+        return max(found, key=lambda score: score.log_likelihood).name if found else None
+
+    @property
     def to_judge_by(self) -> str | None:
-        """The best model, where one explains clearly more than the position-based one and tells
-        what users look at from what they want: what to judge docs by."""
-        clearly = self.verdict in (Verdict.CAUTION, Verdict.SERIOUS)
-        return self.best if clearly and self.best in judging_models() else None
+        """The rival, where it explains clearly more than the position-based model: what to judge
+        docs by."""
+        return self.rival if self.verdict in (Verdict.CAUTION, Verdict.SERIOUS) else None
 
     def as_check(self) -> Check:
         """For `Diagnosis.with_check`. It calls for caution at most: where another model explains
         more, propensities are still those of the average user."""
         verdict = Verdict.CAUTION if self.verdict == Verdict.SERIOUS else self.verdict
-        best = self.scores[self.best]
-        numbers = {"best": best.name, "searches": sum(self.searches)}
-        numbers |= {name: getattr(best, name) for name in ("more", "more_low", "more_high")}
-        judge = f", and judge docs by the best (rankdrift judge --model {self.to_judge_by})"
+        numbers: dict[str, Any] = {"best": self.best, "rival": self.rival}
+        numbers |= {"searches": sum(self.searches)}
+        if self.rival:
+            rival = self.scores[self.rival]
+            numbers |= {name: getattr(rival, name) for name in ("more", "more_low", "more_high")}
+        judge = (
+            f", and judge docs by {self.to_judge_by} (rankdrift judge --model {self.to_judge_by})"
+        )
         told = _ADVICE.get(verdict, "")
         advice = told.format(judge=judge if self.to_judge_by else "")
         return Check("models", verdict, self.words, advice, numbers)
@@ -189,6 +199,7 @@ class ModelComparison(Tabular):
             "verdict": self.verdict,
             "words": self.words,
             "best": self.best,
+            "rival": self.rival,
             "reference": REFERENCE,
             "level": self.level,
             **{name: {"train": a, "test": b} for name, (a, b) in both.items()},
@@ -390,7 +401,7 @@ def _verdict(scores: Mapping[str, Score], queries: int) -> tuple[Verdict, str]:
             f"What was held out is of {many(queries, 'query', 'queries')}, and how models do is "
             f"told by how queries differ: {FEWEST_QUERIES} would do. Read more of the log."
         )
-    others = [s for s in scores.values() if s.name not in (REFERENCE, FLOOR)]
+    others = _browsing(scores)
     reference = scores[REFERENCE]
     if reference.more is None:
         return Verdict.CANNOT_TELL, (
@@ -398,10 +409,12 @@ def _verdict(scores: Mapping[str, Score], queries: int) -> tuple[Verdict, str]:
             "here to be known. Read more searches, or more of the log."
         )
     if not others:
-        return Verdict.CANNOT_TELL, "There is no other model to set it beside: name some."
+        return Verdict.CANNOT_TELL, (
+            "There is no model to set it beside in which clicks above change what is looked at: "
+            f"name some of {', '.join(browsing_models())}."
+        )
     best = max(others, key=lambda s: s.log_likelihood)
-    better = best.low > 0 and (best.more or 0.0) >= SLIGHT
-    if better:
+    if _clearly(best):
         verdict = Verdict.SERIOUS if (best.more_low or 0.0) >= MUCH else Verdict.CAUTION
         return verdict, f"{_reason(best)}: {_more(best)} than the position-based model. {_THEN}"
     widest = max((s.more_high or 0.0) for s in others)
@@ -411,7 +424,30 @@ def _verdict(scores: Mapping[str, Score], queries: int) -> tuple[Verdict, str]:
             "more cannot be ruled out. Read more searches, or more of the log."
         )
     more = f"clearly more ({widest:.1%} at most)" if widest >= 0.0005 else "more"
-    return Verdict.GOOD, f"The position-based model is good enough: no other explains {more}."
+    words = f"The position-based model is good enough: no other way of looking explains {more}."
+    rates = [s for s in scores.values() if _clearly(s)]
+    return Verdict.GOOD, " ".join([words, *map(_of_rate, rates)])
+
+
+def _browsing(scores: Mapping[str, Score]) -> list[Score]:
+    names = browsing_models()
+    return [score for score in scores.values() if score.name in names]
+
+
+def _clearly(score: Score) -> bool:
+    """Whether it explains more than the position-based model, beyond noise and enough to matter."""
+    return score.low > 0 and (score.more or 0.0) >= SLIGHT
+
+
+def _of_rate(score: Score) -> str:
+    """A plain rate that forecasts better, and why."""
+    why = {
+        "rctr": "docs are too much alike, or too rare, to be known",
+        "dctr": "ranks hardly matter, or docs hardly move",
+        "drctr": "the same lists come again and again",
+    }
+    told = f": {why[score.name]}" if score.name in why else ""
+    return f"{_more(score)}{told}. It says nothing of looks, so that is no objection."
 
 
 _THEN = (
@@ -437,8 +473,4 @@ def _reason(score: Score) -> str:
         return "Users read from the top until they give up"
     if score.name == "ubm":
         return "What users look at hangs on where they clicked last"
-    if score.name in ("dctr", "drctr"):
-        return "What is shown matters more than where"
-    if score.name == "rctr":
-        return "Where something is shown matters, what it is hardly can be known"
     return f"Users do what the model {score.name} says"

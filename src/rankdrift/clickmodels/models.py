@@ -31,6 +31,13 @@ for _model in (
     MODELS.register(_model)
 
 
+def browsing_models() -> list[str]:
+    """Names of those in which clicks above change what is looked at: all that can speak against
+    the position-based model. Plain rates say nothing of looks, however well they forecast."""
+    kept = ClickModel.click_probabilities
+    return [model.name for model in MODELS if model.click_probabilities is not kept]
+
+
 def judging_models() -> list[str]:
     """Names of those that tell what users look at from what they want, and so judge docs."""
     return [model.name for model in MODELS if model.looked_at is not ClickModel.looked_at]

@@ -18,7 +18,7 @@ from rankdrift.estimation.curves import curve as parse_curve
 from rankdrift.estimation.fitted_curve import to_propensities
 from rankdrift.estimation.fitting import Options, fit
 from rankdrift.estimation.identification import THIN_REFERENCE, best_reference
-from rankdrift.estimation.segments import estimate_by
+from rankdrift.estimation.segments import estimate_by, posterior_by
 from rankdrift.harvesting.taking import take_counts
 from rankdrift.log.log import Log
 from rankdrift.propensities.propensities import Propensities
@@ -77,7 +77,8 @@ def estimate(
         Of the bootstrap.
     by
         Segment columns of the counts; each segment gets a curve of its own besides the pooled
-        one, and one that is shrunk towards the pool, with a test of whether segments differ.
+        one, and one that is shrunk towards the pool, with a test of whether segments differ. By
+        "bayes" each has its own posterior, which is not shrunk.
     extrapolate_to
         Draw the curve on to this rank, deeper than any data. Such ranks are marked as
         not supported. A loglog curve goes on, with or without a batch, and so does whatever
@@ -93,7 +94,7 @@ def estimate(
     method
         "likelihood", or "bayes": the posterior of the propensities, given a prior of relevance that
         is learned along with them. Its intervals are credible ones; `draws` of the result has it.
-        It takes `reference`, `seed`, `relevance` and `draws`, and no other option.
+        It takes `by`, `reference`, `seed`, `relevance` and `draws`, and no other option.
     relevance
         Of "bayes": what the prior mean of a pair's relevance depends on: its usual "rank", which
         learns next to nothing from pairs at one rank; of those, the "column" that they were
@@ -142,16 +143,20 @@ def estimate(
             "--adjust trust is for all segments together: one has too few clicks for it. Leave out "
             "--by, or estimate from counts of one segment."
         )
-    _check_method(method, options, by, bayes)
+    _check_method(method, options, bayes)
     counts = take_counts(counts, trust=adjust == "trust")
     if reference is None:
         options = replace(options, reference=best_reference(counts, clicks))
         if options.reference != 1:
             warnings.warn(THIN_REFERENCE.format(options.reference), Remark, stacklevel=3)
+    columns = (by,) if isinstance(by, str) else tuple(by or ())
     if method == BAYES:
-        return estimate_posterior(counts.pool(), replace(bayes, reference=options.reference))
-    if by:
-        found = estimate_by(counts, (by,) if isinstance(by, str) else tuple(by), options)
+        bayes = replace(bayes, reference=options.reference)
+        if columns:
+            return posterior_by(counts, columns, bayes)
+        return estimate_posterior(counts.pool(), bayes)
+    if columns:
+        found = estimate_by(counts, columns, options)
     else:
         found = to_propensities(counts, fit(counts, options), options)
     if extrapolate_to is not None and all(curve.pairs[-1] for _, _, curve in all_curves(found)):
@@ -164,9 +169,7 @@ def estimate(
     return found
 
 
-def _check_method(
-    method: str, options: Options, by: str | Sequence[str] | None, bayes: Bayes
-) -> None:
+def _check_method(method: str, options: Options, bayes: Bayes) -> None:
     """Refuse a method that there is not, and options that the method would pass over."""
     if method not in (LIKELIHOOD, BAYES):
         hint = did_you_mean(method, (LIKELIHOOD, BAYES))
@@ -183,15 +186,11 @@ def _check_method(
     usual_options = Options()
     names = ("clicks", "errors", "samples", "extrapolate_to", "adjust")
     given = [n for n in names if getattr(options, n) != getattr(usual_options, n)]
-    given += [
-        *(["curve"] if not parse_curve(options.curve).is_auto else []),
-        *(["by"] if by else []),
-    ]
+    given += ["curve"] if not parse_curve(options.curve).is_auto else []
     if given:
         raise BadOption(
-            f"--{given[0].replace('_', '-')} does not go with --method bayes, which takes "
-            "--reference, --seed, --relevance and --draws. Leave it out; for one segment, harvest "
-            "it alone (--where), or take counts.restrict(segments=[…]) in Python."
+            f"--{given[0].replace('_', '-')} does not go with --method bayes, which takes --by, "
+            "--reference, --seed, --relevance and --draws. Leave it out."
         )
 
 

@@ -1,14 +1,19 @@
 """A curve for each segment, a pooled one, one in between, and whether segments differ at all."""
 
+import warnings
+from collections.abc import Iterable
 from dataclasses import replace
 
-from rankdrift.core.errors import BadOption, RankdriftError, did_you_mean
+from rankdrift.core.errors import BadOption, RankdriftError, Remark, did_you_mean
 from rankdrift.core.types import Segment
 from rankdrift.counts.counts import Counts
+from rankdrift.estimation.bayes.estimating import Options as Bayes
+from rankdrift.estimation.bayes.estimating import estimate_posterior
 from rankdrift.estimation.fitted_curve import to_propensities
 from rankdrift.estimation.fitting import Fitted, Options, fit
 from rankdrift.estimation.levels import Levelled, level_of
 from rankdrift.estimation.part_test import segments_test
+from rankdrift.estimation.score_test import ScoreTest
 from rankdrift.estimation.shrinkage import shrink, spread_between
 from rankdrift.propensities.propensities import Difference, Propensities
 
@@ -38,20 +43,58 @@ def estimate_by(counts: Counts, by: tuple[str, ...], options: Options) -> Propen
         except RankdriftError as error:
             left_out[segment] = str(error)
     test = segments_test(counts, pooled_fit, options.clicks)
-    spread = spread_between(pooled, list(own.values()))
     return replace(
         pooled,
         segment_columns=by,
         by_segment=own,
         shrunk=shrink(pool, levelled),
-        difference=Difference(
-            test.statistic if test else 0.0,
-            float(test.df) if test else 0.0,
-            test.p_value if test else 1.0,
-            spread,
-            left_out,
-            test.df_error if test else None,
-        ),
+        difference=_difference(test, pooled, own.values(), left_out),
+    )
+
+
+def posterior_by(counts: Counts, by: tuple[str, ...], options: Bayes) -> Propensities:
+    """The posterior of all segments together, with that of each by its own pairs alone.
+
+    None leans on the pool: what is known beforehand is the same for each. Whether segments differ
+    is the test of the likelihood, on pairs that moved.
+    """
+    counts = _grouped(counts, by)
+    pooled = estimate_posterior(counts.pool(), options)
+    own: dict[Segment, Propensities] = {}
+    left_out: dict[Segment, str] = {}
+    for segment in counts.segments:
+        part = counts.restrict(segments=[segment]).pool()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", Remark)  # which the pool has told of
+                own[segment] = estimate_posterior(part, options)
+        except RankdriftError as error:
+            left_out[segment] = str(error)
+    try:
+        test = segments_test(counts, fit(counts, Options(reference=options.reference)))
+    except RankdriftError:  # that has no maximum, where the posterior still is one
+        test = None
+    return replace(
+        pooled,
+        segment_columns=by,
+        by_segment=own,
+        difference=_difference(test, pooled, own.values(), left_out),
+    )
+
+
+def _difference(
+    test: ScoreTest | None,
+    pooled: Propensities,
+    own: Iterable[Propensities],
+    left_out: dict[Segment, str],
+) -> Difference:
+    return Difference(
+        test.statistic if test else 0.0,
+        float(test.df) if test else 0.0,
+        test.p_value if test else 1.0,
+        spread_between(pooled, list(own)),
+        left_out,
+        test.df_error if test else None,
     )
 
 

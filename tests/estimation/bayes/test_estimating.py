@@ -1,11 +1,16 @@
 """estimate(..., method="bayes"): the truth comes back, draws and files agree, refusals help."""
 
+from dataclasses import replace
 from functools import cache
+from io import StringIO
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from rich.console import Console
 from support.recovery_check import Case, check_recovery
+from support.worlds import listed, simulate
+from support.worlds import power as falling
 
 from rankdrift import Propensities, estimate, read_log
 from rankdrift.core.errors import (
@@ -16,6 +21,8 @@ from rankdrift.core.errors import (
     Remark,
 )
 from rankdrift.estimation.bayes import estimating
+from rankdrift.pipeline import make_report
+from rankdrift.report.terminal.curve import curve_report
 from rankdrift.simulate import pairs
 from rankdrift.simulate.counting import count_pairs
 
@@ -140,7 +147,7 @@ def test_the_same_seed_gives_the_same_draws():
     [
         ({"method": "bayse"}, "Did you mean 'bayes'"),
         ({"method": "bayes", "curve": "direct"}, "--curve does not go with"),
-        ({"method": "bayes", "by": "device"}, "--by does not go with"),
+        ({"method": "bayes", "by": "device"}, "not split by 'device'"),
         ({"method": "bayes", "errors": "model"}, "--errors does not go with"),
         ({"method": "bayes", "relevance": "score"}, "Use 'rank', 'column', 'same'"),
         ({"method": "bayes", "relevance": "column"}, "--prior NAME"),
@@ -152,6 +159,60 @@ def test_the_same_seed_gives_the_same_draws():
 def test_what_it_cannot_do_is_refused_in_words(options, words):
     with pytest.raises(BadOption, match=words):
         estimate(world(1).counts, **options)
+
+
+@cache
+def by_device():
+    """Of two devices, and of one that has next to nothing; some pairs are shown too often."""
+    curves = {"app": falling(0.9), "tv": falling(0.3)}
+    counts = simulate(1_500, 6, 3, segments=curves, shown=(2, 9)).counts
+    return counts + listed([(((2, 1), (3, 0)), 0, 4)], 64, 6, names=("web",))
+
+
+@cache
+def found_by_device():
+    with pytest.warns(Remark) as told:
+        found = estimate(by_device(), by="device", **FEW)
+    return found, told
+
+
+def test_each_segment_has_its_own_posterior():
+    found, _ = found_by_device()
+    with pytest.warns(Remark):
+        assert estimate(by_device().pool(), **FEW).equals(
+            replace(found, segment_columns=(), by_segment={}, difference=None)
+        )
+    assert set(found.segments) == {("app",), ("tv",)}
+    for name, slope in (("app", 0.9), ("tv", 0.3)):
+        own = found.segment(name)
+        with pytest.warns(Remark):
+            assert own.equals(estimate(by_device().restrict(segments=[name]), **FEW))
+        low, high = own.interval(0.999)
+        truth = np.arange(1, 7) ** -slope
+        assert ((low <= truth) & (truth <= high)).all()
+    assert found.difference.p_value < 1e-4 and found.difference.spread > 0.2
+
+
+def test_segments_that_have_no_posterior_are_named_and_remarks_told_once():
+    found, told = found_by_device()
+    assert list(found.difference.left_out) == [("web",)]
+    assert "reference rank 1 is none of" in found.difference.left_out[("web",)]
+    assert sum("are left out: counts keep them" in str(each.message) for each in told) == 1
+
+
+def test_posteriors_of_segments_are_kept_shown_and_used(tmp_path):
+    found, _ = found_by_device()
+    found.save(tmp_path / "p.json")
+    back = Propensities.load(tmp_path / "p.json")
+    np.testing.assert_allclose(back.segment("tv").draws, found.segment("tv").draws, atol=1e-9)
+    screen = Console(width=100, record=True, file=StringIO())
+    screen.print(curve_report(back, 0.95, False))
+    words = " ".join(screen.export_text().split())
+    assert "credible ones" in words and "No curve for web" in words and "lean" not in words
+    page = " ".join(make_report(back).html.split())
+    assert "95% credible intervals" in page and "lean on the pool" not in page
+    weights = back.weights([4, 4], segments=["app", "tv"])
+    np.testing.assert_allclose(weights, [1 / back.segment(s)[4] for s in ("app", "tv")])
 
 
 def test_pairs_chosen_by_their_clicks_are_refused():

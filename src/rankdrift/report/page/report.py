@@ -18,6 +18,7 @@ from rankdrift.core.words import figure, printable, share
 from rankdrift.counts.counts import Counts
 from rankdrift.diagnosis.checks.segments import segment_difference_words
 from rankdrift.judging.judgments import Judgments
+from rankdrift.propensities.intervals import POSTERIOR
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.summary import WIDEST, gap_words
 from rankdrift.report.diagnosis import HEADLINES, UNSEEN, Sorted, sort_checks
@@ -101,6 +102,8 @@ def render_report(found: Findings, *, title: str | None = None, queries: bool = 
         left_out=max((len(c.segments) - MOST_SEGMENTS for c in found.curves.values()), default=0),
         gaps=gap_words(main) if main else [],
         difference=segment_difference_words(main) if main else "",
+        leaning=bool(main and main.shrunk),
+        intervals="credible intervals" if main and main.errors == POSTERIOR else "intervals",
         unseen=diagnosis["unseen"] if diagnosis else [],
         unseen_title=UNSEEN,
         rates=rate_pictures(main, counts, rank, queries) if main and counts else [],

@@ -61,8 +61,8 @@ def curve_report(
             _table(curve, level, simultaneous, unadjusted.get(segment)),
         ]
     if found.difference:
-        pooled = "Curves above lean on the pool as far as that allows."
-        blocks.append(line(f"{segment_difference_words(found)} {pooled}"))
+        pooled = " Curves above lean on the pool as far as that allows." if found.shrunk else ""
+        blocks.append(line(f"{segment_difference_words(found)}{pooled}"))
         left_out = found.difference.left_out
         blocks += [line(f"No curve for {segment_words(s)}. {why}") for s, why in left_out.items()]
     blocks += [line(text) for text in gap_words(found)]
