@@ -287,10 +287,8 @@ class DuckdbEngine:
         if isinstance(self.input, Files) and not any("://" in p for p in self.input.paths):
             return self.input.fingerprint()
         if isinstance(self.input, Table):
-            path, unmerged = (
-                self.input.path,
-                f"{self.input.path}.wal",
-            )  # of a writer that was killed
+            path = self.input.path
+            unmerged = f"{path}.wal"  # of a writer that was killed
             paths = (path, unmerged) if os.path.exists(unmerged) else (path,)
             return Files(paths, "duckdb").fingerprint()
         return None
