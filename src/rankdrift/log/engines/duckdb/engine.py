@@ -17,6 +17,7 @@ from rankdrift.core.scratch import Scratch
 from rankdrift.log.columns import Column, ColumnKind
 from rankdrift.log.engines.duckdb.days import BY_DAY, DuckdbDays
 from rankdrift.log.engines.duckdb.readers import (
+    FOLDERS_DIFFER,
     FOLDERS_LEFT,
     check_objects,
     folders_tell,
@@ -259,8 +260,10 @@ class DuckdbEngine:
         if self.format or not isinstance(source, Files):
             return []
         with self.reading():
-            told = ", ".join(sorted(source.told_by_folders))
-            remarks = [] if self.folders else [FOLDERS_LEFT.format(told)]
+            told = source.told_by_folders
+            remarks = [] if self.folders else [FOLDERS_LEFT.format(", ".join(sorted(told)))]
+            unread = told - {name.lower() for name in self.columns}
+            remarks += [FOLDERS_DIFFER.format(", ".join(sorted(unread)))] if unread else []
             if source.format == "csv":
                 self._check_headers(source, columns)
             if source.format != "parquet":

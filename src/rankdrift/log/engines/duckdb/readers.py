@@ -58,6 +58,12 @@ FOLDERS_LEFT = (
 )
 
 
+FOLDERS_DIFFER = (
+    "Some folders' names tell {}, and others do not: that is not read. Name all folders alike "
+    "(day=2024-12-31), or give those that are."
+)
+
+
 def reader(
     paths: tuple[str, ...], format: str, filename: bool = False, folders: bool = True
 ) -> str:
