@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 
+import duckdb
 import pytest
 
 from rankdrift.cli.options import _is_result
@@ -84,6 +85,30 @@ def test_results_that_were_not_shown_are_left_out_as_told(rankdrift, tmp_path):
     for more in ([], unranked):  # nothing to say
         plain = write(tmp_path / "plain.csv", shown + more, (*PLAIN, "is_shown"))
         assert "Leave such rows" not in rankdrift("harvest", plain, "-o", tmp_path / "plain").err
+
+
+@pytest.mark.parametrize(("name", "first"), [("page", 0), ("page", 1), ("Seite", 1)])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_ranks_that_start_again_are_told_with_two_ways_out(rankdrift, tmp_path, name, first, kind):
+    paged = [
+        (f"q{q}", f"d{q}-{n}-{rank}", rank, int(rank == 1), "2024-01-01", q, first + n)
+        for q in range(5) for n in range(3) for rank in (1, 2)
+    ]  # fmt: skip
+    log = write(tmp_path / "log.csv", paged, (*PLAIN, name))
+    if kind == "parquet":
+        table = duckdb.read_csv(str(log))
+        table.write_parquet(str(log := tmp_path / "log.parquet"))
+    refused = rankdrift("inspect", log)
+    assert refused.code == 2
+    assert f"10 rows on later pages (column '{name}') are at the first rank" in refused.err
+    wanted = f"--page {name} --page-size 2" + ("" if first else " --first-page 0")
+    assert f"Give {wanted}, so that" in refused.err
+    used = rankdrift("harvest", log, "-o", tmp_path / "all", "--json", *wanted.split())
+    assert used.code == 1 and used.json["funnel"]["input"]["rows"] == 30  # no doc moved
+    some = rankdrift(
+        "harvest", log, "-o", tmp_path / "top", "--json", *typed(refused.err, "--where")
+    )
+    assert some.json["funnel"]["dropped"]["where"]["rows"] == 20
 
 
 def test_a_condition_is_quoted_as_one_types_it():

@@ -9,7 +9,14 @@ import pytest
 
 from rankdrift.core import files
 from rankdrift.core.errors import CannotWrite
-from rankdrift.core.files import read_text, remove_leftovers, replacing, together, write_text
+from rankdrift.core.files import (
+    folder_for,
+    read_text,
+    remove_leftovers,
+    replacing,
+    together,
+    write_text,
+)
 
 
 def names(directory):
@@ -27,6 +34,37 @@ def test_writes_a_new_file_and_the_directories_above_it(tmp_path):
     write_text(tmp_path / "a" / "b" / "new.json", "é\n")
     assert (tmp_path / "a" / "b" / "new.json").read_bytes() == "é\n".encode()
     assert names(tmp_path / "a" / "b") == ["new.json"]
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+@pytest.mark.parametrize(
+    "address",
+    ["s3://me:secret@bucket/a/c.json", "https://host/c.json?key=secret", "file:///c.json"],
+)
+def test_an_address_is_no_place_to_write_to(address, kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for write in (lambda path: write_text(path, "x"), folder_for):
+        with pytest.raises(
+            CannotWrite, match="it is an address, and what is written stays"
+        ) as said:
+            write(kind(address))
+        assert f"Cannot write {address.split(':')[0]}://" in str(said.value)
+        assert "secret" not in str(said.value)
+    assert not names(tmp_path)
+
+
+def test_a_name_with_a_colon_is_a_place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for place in ("a:b/x", "12:/x", "./s3:x", "c:/x"):  # C:/ is a disk of Windows
+        write_text(place, "x")
+        assert Path(place).read_text() == "x"
+
+
+def test_a_folder_is_made_or_told_why_not(tmp_path):
+    assert folder_for(tmp_path / "a" / "b").is_dir()
+    write_text(tmp_path / "file", "x")
+    with pytest.raises(CannotWrite, match="is a file, not a directory"):
+        folder_for(tmp_path / "file" / "b")
 
 
 def test_reads_text_that_has_an_end(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 
 from rankdrift.core.errors import did_you_mean
 from rankdrift.core.words import (
+    cell,
     chance_words,
     figure,
     many,
@@ -102,3 +103,18 @@ def test_a_p_value_below_all_that_matters_says_so():
     assert [chance_words(p) for p in (0.0, 1e-9, 0.0001, 0.0462, 1.0)] == [
         *("p < 0.0001", "p < 0.0001", "p = 0.0001", "p = 0.046", "p = 1")
     ]
+
+
+@pytest.mark.parametrize("separator", ["", ";", "\t", "\n", "; ", ';"', ";' ", "lamp;", "lamp;;\t"])
+@pytest.mark.parametrize("sign", list("=+-@\uff1d\uff0b\uff0d\uff20"))
+def test_no_cell_begins_a_formula_wherever_a_spreadsheet_ends_cells(separator, sign):
+    written = cell(f"{separator}{sign}1+1")
+    assert f"\\{sign}1+1" in written
+    assert written.replace("\\", "") == f"{separator}{sign}1+1"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "lamp", "a-b", "a;b", "a; b-c", "1=1", "a, -b", "\\=1", "(none)"]
+)
+def test_other_cells_are_as_they_were(text):
+    assert cell(text) == text

@@ -184,6 +184,39 @@ def test_by_day_without_a_day(log, tmp_path):
         harvest_by_day(read_log(log), tmp_path / "counts")
 
 
+EXTENSION = ["--where needs DuckDB's extension {}, which is not installed", "INSTALL {}"]
+STATEMENT = ["cannot be read with these columns and conditions", "Check --where"]
+
+
+@pytest.mark.parametrize(
+    ("where", "facts"),
+    [
+        ("st_point(1, 2) IS NULL", [fact.format("spatial") for fact in EXTENSION]),
+        ("query IN (FROM 'https://localhost/x.csv')", [f.format("httpfs") for f in EXTENSION]),
+        ("query IN (FROM 's3://bucket/x.csv')", [fact.format("httpfs") for fact in EXTENSION]),
+        ("no_such(query)", [*STATEMENT, "no_such does not exist"]),
+        ("no_such = 1", [*STATEMENT, "no_such"]),
+        ("query = ", STATEMENT),
+        ("json(query || '{') IS NULL", ["Malformed JSON", "or --where asks for what some row"]),
+        ("1 // (rank - rank) = 1", ["Division by zero", "or --where asks for what some row"]),
+    ],
+)
+@pytest.mark.parametrize("form", ["parquet", "json", "duckdb"])
+def test_conditions_that_cannot_be_worked_out(log, tmp_path, form, where, facts):
+    path = tmp_path / f"log.{form}"
+    if form == "duckdb":
+        with duckdb.connect(str(path)) as con:
+            con.execute(f"CREATE TABLE log AS FROM '{log}'")
+        facts = [
+            fact.replace("or --where asks for what some row", "Check --where") for fact in facts
+        ]
+    elif form == "json":
+        duckdb.execute(f"COPY (FROM '{log}') TO '{path}'")
+    with pytest.raises(BadLog) as error:
+        harvest(read_log(path, where=where))
+    says(error, *facts)
+
+
 # -- options in a file -----------------------------------------------------------------------------
 
 

@@ -41,6 +41,20 @@ def test_what_folders_alone_tell_is_read(duckdb_engine, tmp_path, format):
         duckdb_engine.harvest(tmp_path)
 
 
+@pytest.mark.parametrize("other", ["2024-05-06", "Day=2024-05-06"])
+@pytest.mark.parametrize("format", ["parquet", "csv", "json"])
+def test_what_some_folders_tell_is_not_passed_over_in_silence(
+    duckdb_engine, tmp_path, format, other
+):
+    for name in ("day=2024-05-05", other):
+        (tmp_path / name).mkdir()
+        duckdb.sql(f"COPY ({ROWS}) TO '{tmp_path / name}/log.{format}' (FORMAT {format})")
+    with pytest.warns(Remark, match="Some folders' names tell day, and others do not"):
+        assert duckdb_engine.harvest(tmp_path).days == ()
+    (tmp_path / other).rename(tmp_path / "day=2024-05-06")
+    assert len(duckdb_engine.harvest(tmp_path).days) == 2
+
+
 @pytest.mark.parametrize("blank", ["\u3000", "\u00a0\u3000", " "])
 @pytest.mark.parametrize("format", ["parquet", "csv", "json"])
 def test_a_blank_of_any_script_is_blank_in_every_format(engine, tmp_path, format, blank):

@@ -30,6 +30,19 @@ def test_of_two_columns_of_one_plain_name_the_first_is_taken():
     assert guess("doc", [Column(("item_id",), "text"), Column(("itemId",), "text")]) == "item_id"
 
 
+@pytest.mark.parametrize(
+    ("role", "name"),
+    [
+        *(("query", "Suchbegriff"), ("doc", "Artikelnummer"), ("rank", "Rang"), ("click", "Klick")),
+        *(("day", "Datum"), ("search", "Sitzung"), ("page", "Seite"), ("page", "Seitennummer")),
+        *(("user", "Kunde"), ("outcome", "Bestellt")),
+    ],
+)
+def test_a_german_header_plays_one_part(role, name):
+    column = [Column((name,), "text")]
+    assert [each for each in SYNONYMS if guess(each, column)] == [role]
+
+
 def test_a_column_of_the_wrong_kind_is_not_guessed():
     assert guess("click", [Column(("clicked",), "list"), Column(("clicks",), "int")]) == "clicks"
     assert guess("shown", [Column(("results",), "int")]) is None

@@ -124,3 +124,19 @@ def test_what_gives_a_stream_is_named(table, tmp_path):
     with pytest.raises(BadOption, match=r"from a DeltaTable.*to_pyarrow_dataset\(\) gives"):
         read_log(given)
     assert read_log(given.to_pyarrow_dataset()).layout.name == "long"
+
+
+@pytest.mark.parametrize("lossless", [False, True])
+@pytest.mark.parametrize("give", [lambda relation: relation, lambda relation: relation.arrow()])
+def test_whole_numbers_of_128_bits_are_kept_apart(table, counts, give, lossless):
+    """Docs and searches differ in the last place alone, which a double has not; sums are as long"""
+    with duckdb.connect(config={"arrow_lossless_conversion": lossless}) as database:
+        database.register("rows", table)
+        relation = database.sql(
+            "SELECT search + 18446744073709551616 AS search, query, rank, sum(click) AS click, day,"
+            " CAST(substr(doc, 2) AS INTEGER) + 18446744073709551616 AS doc FROM rows GROUP BY ALL"
+        )
+        types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+        assert types["search"] == types["doc"] == types["click"] == "HUGEINT"
+        found = harvest(read_log(give(relation)))
+    assert (found.n_pairs, found.funnel) == (counts.n_pairs, counts.funnel)

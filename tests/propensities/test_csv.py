@@ -1,6 +1,7 @@
 """CSV holds the table, and gives back each rank with its own error."""
 
 import csv
+import re
 from collections import Counter
 
 import numpy as np
@@ -21,15 +22,18 @@ SIX_DIGITS = 1e-5  # of intervals and errors, twice rounded
 
 @pytest.mark.parametrize(
     "name",
-    ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\uff1d1", "\\=1", "a=1", '=HYPERLINK("x","y")'],
-)
+    ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\uff1d1", "\\=1", "a=1", '=HYPERLINK("x","y")',
+     "a;=1", 'a;" =1', "a;\\=1", "a\t@x", "a\n-1", ";", "\n"],
+)  # fmt: skip
 def test_no_segment_is_a_formula_and_all_read_back(name, tmp_path):
     """Spreadsheets work out what begins like a formula."""
     p = hand(segment_columns=("device",), by_segment={(name,): hand(), (f"{name}/{name}",): hand()})
     p.save(tmp_path / "p.csv")
     with (tmp_path / "p.csv").open(newline="") as file:
         cells = [row["segment"] for row in csv.DictReader(file)]
-    assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\uff1d")) for cell in cells)
+    parts = [part for cell in cells for part in re.split("[;\t\n]", cell)]
+    assert not any(part.strip(" \"'").startswith(("=", "+", "-", "@", "\uff1d")) for part in parts)
+    assert not any(cell.startswith(("\t", "\n")) for cell in cells)
     assert list(Propensities.load(tmp_path / "p.csv").by_segment) == [(name,), (f"{name}/{name}",)]
 
 

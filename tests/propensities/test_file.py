@@ -304,7 +304,7 @@ def _edit(path, change):
         (lambda f: f.update(format="x"), "names no format"),
         (lambda f: f.update(kind="counts"), "not a file of propensities"),
         (lambda f: f.pop("curves"), "damaged"),
-        (lambda f: f.update(curves=[]), "damaged"),
+        (lambda f: f.update(curves=[]), "no curve of pooling"),
         (lambda f: f["curves"][0].pop("log_p"), "damaged"),
         (lambda f: f["curves"][0].update(rank=[1, 2, 3, 3]), "ranks do not ascend"),
         (lambda f: f["curves"][0].update(rank=[1.5, 2, 3, 5]), "not whole numbers"),
@@ -326,6 +326,52 @@ def test_json_that_contradicts_itself_is_refused(change, words, tmp_path):
     with pytest.raises(BadPropensities) as caught:
         Propensities.load(tmp_path / "p.json")
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: f["curves"].append(f["curves"][1]), "segment ['web'], is there twice"),
+        (lambda f: f["curves"].append(f["curves"][0]), "segment [], is there twice"),
+        (lambda f: f["curves"][1].update(segment=[None]), "segment [None], is there twice"),
+        (lambda f: f["curves"][1].update(segment=["web", "b"]), "segment ['web', 'b'], where"),
+        (lambda f: f["curves"][1].update(segment=[]), "segment_columns is ['device']"),
+        (lambda f: f["curves"][0].update(segment=["web"]), "pooling 'all' has the segment ['web']"),
+        (lambda f: f["curves"][1].update(pooling="other"), "'other', not all, own or leaning"),
+        (lambda f: f["curves"][1].update(pooling=["own"]), "curves.pooling"),
+        (lambda f: f["curves"][0].update(pooling="own"), "segment []"),
+        (lambda f: f["curves"].pop(0), "no curve of pooling 'all'"),
+        (lambda f: f.update(segment_columns=["device"] * 2), "a name is there twice"),
+        (lambda f: f.update(segment_columns=[]), "segment_columns is []"),
+        (lambda f: f.update(segment_columns=["a", "b"]), "segment_columns is ['a', 'b']"),
+    ],
+)
+def test_segments_that_contradict_each_other_are_refused(change, words, tmp_path):
+    by_device().save(tmp_path / "p.json")
+    _edit(tmp_path / "p.json", lambda f: (f.update(digest=None), change(f)))
+    with pytest.raises(BadPropensities) as caught:
+        Propensities.load(tmp_path / "p.json")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["statistic", "df", "p_value", "spread", "df_error"])
+@pytest.mark.parametrize("value", ["=1+1", "", "0.5", [1], True, 10**400], ids=lambda v: str(v)[:4])
+def test_a_difference_that_is_no_number_is_refused(name, value, tmp_path):
+    by_device().save(tmp_path / "p.json")
+    _edit(
+        tmp_path / "p.json",
+        lambda f: (f.update(digest=None), f["difference"].update({name: value})),
+    )
+    with pytest.raises(BadPropensities, match=rf"difference\.{name} is .*not a number"):
+        Propensities.load(tmp_path / "p.json")
+
+
+def test_a_difference_that_was_never_found_stays_a_number(tmp_path):
+    p = by_device()
+    unknown = replace(p.difference, p_value=np.nan, statistic=np.inf, df_error=12.0)
+    replace(p, difference=unknown).save(tmp_path / "p.json")
+    found = Propensities.load(tmp_path / "p.json").difference
+    assert np.isnan(found.p_value) and (found.statistic, found.df_error) == (np.inf, 12.0)
 
 
 @pytest.mark.parametrize("text", ["[]", "3", "null", "[" * 100_000, '{"kind": []}'])

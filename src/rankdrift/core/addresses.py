@@ -3,6 +3,7 @@
 import re
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # Path makes one slash of two
 _PERSON = re.compile(r"(?<=://)[^/?#@\s]*@")  # a name, perhaps with a password
 _QUERY = re.compile(r"[?#]\S*")  # signatures and tokens go here
 
@@ -10,6 +11,11 @@ _QUERY = re.compile(r"[?#]\S*")  # signatures and tokens go here
 def is_address(path: str) -> bool:
     """Whether it names something by a scheme, such as s3://bucket/file, rather than a file here."""
     return "://" in path
+
+
+def is_place_elsewhere(path: str) -> bool:
+    """The same of a place to write to, which may have been a Path meanwhile."""
+    return _SCHEME.match(path) is not None
 
 
 def without_secrets(text: str) -> str:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from rankdrift.core.addresses import is_place_elsewhere, without_secrets
 from rankdrift.core.errors import CannotWrite
 
 try:
@@ -52,6 +53,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     On any exception the file that was there before is still there, whole, and nothing else is.
     Inside `together` it takes the place when that block ends.
     """
+    _refuse_address(path)
     target = Path(os.path.realpath(path))
     part, batch = _beside(target), _batch.get()
     waiting = False
@@ -80,6 +82,27 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         if not waiting:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
+
+
+def folder_for(path: str | os.PathLike[str]) -> Path:
+    """The folder to write files to, made where there is none."""
+    _refuse_address(path)
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    return folder
+
+
+def _refuse_address(path: str | os.PathLike[str]) -> None:
+    name = os.fspath(path)
+    if is_place_elsewhere(name):
+        told = without_secrets(re.sub(":/+", "://", name, count=1))
+        raise CannotWrite(
+            f"Cannot write {told}: it is an address, and what is written stays on "
+            "this machine. Name a place here, and copy the files there when they are done."
+        )
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ ValueError that names the field."""
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -23,8 +23,8 @@ def parsed(text: str | bytes) -> Any:
 
 def number(value: Any, field: str, least: float = -LARGEST, most: float = LARGEST) -> float:
     """A finite number between the two."""
-    fine = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not fine or not least <= value <= most:
+    fine = isinstance(value, int | float) and not isinstance(value, bool)
+    if not fine or not abs(value) <= sys.float_info.max or not least <= value <= most:
         between = f" from {least:g} to {most:g}" if abs(least) < LARGEST or most < LARGEST else ""
         raise ValueError(f"{field} is {_short(value)}, not a number{between}")
     return float(value)

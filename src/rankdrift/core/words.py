@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from rankdrift.core.types import Segment
 
 _JOINERS = "\u200c\u200d"  # ordinary in Persian and Hindi words, though they have no shape
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_FORMULA = re.compile(
+    r"\A(?=[\t\r\n])"
+    # Others take a semicolon or tab for the end of a cell, and quotes for what they are not.
+    r"|(?:\A|[;\t\r\n])[\s\"']*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])"
+)
 _LARGEST = 1_000_000  # a larger propensity or weight, or one as many times smaller, says no more
 _LARGEST_RATE = 10
 _SMALLEST_P = 0.0001  # a smaller p-value says no more than that
@@ -32,9 +36,16 @@ def _harmless(c: str) -> bool:
 
 
 def cell(text: str) -> str:
-    """A text as a cell of a table that people open in spreadsheets: with a backslash before what
-    would make a formula of it. Names come from logs, and a formula may send the sheet elsewhere."""
-    return f"\\{text}" if text.startswith(_FORMULAS) else text
+    r"""A text as a cell of CSV that people open in spreadsheets: with a backslash before what would
+    begin a formula there, also where semicolons or tabs are taken to end cells. Names come from
+    logs, and a formula may send the sheet elsewhere.
+
+    Examples
+    --------
+    >>> print(cell("=1+1"), cell("lamp;=1+1"), cell("lamp -20%"))
+    \=1+1 lamp;\=1+1 lamp -20%
+    """
+    return _FORMULA.sub(lambda found: f"{found[0]}\\", text)
 
 
 def percent(value: float | None) -> str:

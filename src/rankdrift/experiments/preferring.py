@@ -83,7 +83,7 @@ class Preferences:
         )
         with replacing(path) as part, open(part, "w", encoding="utf-8", newline="") as file:
             out = csv.writer(file, lineterminator="\n")
-            out.writerow([*self.query_columns, "doc", "other", "probability", *_NUMBERS])
+            out.writerow([*map(cell, self.query_columns), "doc", "other", "probability", *_NUMBERS])
             for query, doc, other, *rest in rows:
                 texts = ("" if text is None else cell(str(text)) for text in (*query, doc, other))
                 out.writerow([*texts, *rest])

@@ -142,10 +142,12 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         "session", "session_id",  # of several searches, if there is nothing better
         "suche", "suche_id", "such_id", "sitzung", "sitzung_id",
     ),
-    "page": ("page", "page_number", "page_no", "page_num", "page_index", "results_page"),
+    "page": (
+        "page", "page_number", "page_no", "page_num", "page_index", "results_page",
+        "seite", "seitennummer",
+    ),
     "score": (
         "score", "ranker_score", "relevance_score", "model_score", "ranking_score", "search_score",
-        "seite", "seitennummer",
     ),
     "ranker": (
         "ranker", "ranker_id", "ranker_version", "ranking_model", "model_version",

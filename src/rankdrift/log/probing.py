@@ -21,6 +21,7 @@ _SHOWN = (
     "is_visible", "impressed", "rendered", "is_rendered",
 )  # fmt: skip
 _FLAG_KINDS: tuple[ColumnKind, ...] = ("bool", "int", "text")
+_PAGE_KINDS: tuple[ColumnKind, ...] = ("int", "float", "text")
 # Paid and hand-picked results are out of order here and there; a score that results were not sorted
 # by puts up to half of them so.
 _OUT_OF_ORDER = 0.2
@@ -95,11 +96,13 @@ def refuse_rank_zero(log: Log, zero: int, rows: int | None = None) -> None:
 def _refuse_ranks_by_page(log: Log) -> None:
     """A page column that is not in use, and rank 1 on later pages."""
     page = guess("page", log.engine.columns.values())
-    if log.roles.page or not page or log.engine.columns[page].kind != "int":
+    kind = log.engine.columns[page].kind if page else "other"
+    if log.roles.page or not page or kind not in _PAGE_KINDS:
         return
     planner = log.planner()
-    number = planner.column(page)[0]
-    sample = f"SELECT * FROM {planner.source} WHERE {number} IS NOT NULL LIMIT {SAMPLE}"
+    number = values.number(planner.column(page)[0], kind, log.engine.dialect)
+    chosen = f" AND coalesce(({log.rules.where}\n), FALSE)" if log.rules.where else ""
+    sample = f"SELECT * FROM {planner.source} WHERE {number} IS NOT NULL{chosen} LIMIT {SAMPLE}"
     if log.layout.rank_is_place:
         first, top = "0", "count(*)"
     else:
@@ -112,17 +115,19 @@ def _refuse_ranks_by_page(log: Log) -> None:
     )
     pages = sorted(found)
     later = [n for _, n, _ in pages[1:] if n]
+    begin = f"{pages[0][0]:g}" if pages else ""
     if later and (len(later) * 2 > len(pages) - 1):
         size = max((int(m) for _, _, m in pages if m), default=0) - log.rules.first_rank + 1
         guess_size = size if size > 1 else "N"
-        start = "" if pages[0][0] == 1 else f" --first-page {pages[0][0]}"
+        start = "" if begin == "1" else f" --first-page {begin}"
+        first_page = f"'{begin}'" if kind == "text" else begin
         rows = sum(later)
         raise BadLog(
             f"Ranks start again on every page: {many(rows, 'row')} on later pages (column "
             f"{page!r}) {verb(rows, 'is', 'are')} at the first rank. Give --page "
             f"{shlex.quote(page)} --page-size {guess_size}{start}, so that ranks count on across "
             "pages; or leave later pages out with --where "
-            f"{_condition(log, page, f'= {pages[0][0]}')}."
+            f"{_condition(log, page, f'= {first_page}')}."
         )
 
 

@@ -121,7 +121,7 @@ def find(
     ----------
     source
         A path, a glob, a folder or several of them; a pandas, Polars or Arrow table; an Arrow
-        dataset, or anything with `__arrow_c_stream__`.
+        dataset, a relation of DuckDB's, or anything with `__arrow_c_stream__`.
     format
         One of `FORMATS`; by default as the names of the files say.
     table
@@ -147,6 +147,8 @@ def find(
         source = [source]
     if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
         return _find_files([os.fspath(s) for s in source], format, table, every)
+    if hasattr(source, "to_arrow_reader"):  # a relation, which no other connection can read
+        return Stream(source.to_arrow_reader())
     if _read_again(source):
         return Frame(source)
     if hasattr(source, "__arrow_c_stream__"):

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rankdrift.core.errors import RankdriftError
-from rankdrift.core.files import cannot_write
+from rankdrift.core.files import cannot_write, folder_for
 from rankdrift.core.plain import parsed
 
 try:
@@ -46,8 +46,8 @@ def alone_in(
     waiting
         Called once with words, before it waits.
     """
+    folder_for(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / NAME, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise cannot_write(folder / NAME, error) from error

@@ -22,7 +22,7 @@ from rankdrift.core.errors import BadPropensities, did_you_mean
 from rankdrift.core.files import replacing
 from rankdrift.core.words import cell, verb
 from rankdrift.propensities.propensities import Propensities
-from rankdrift.propensities.table import TRUST, parse_label
+from rankdrift.propensities.table import POOLINGS, TRUST, parse_label
 
 _YES_NO = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False, "": True}
 
@@ -108,7 +108,7 @@ def _row(cells: Mapping[str, str], line: int) -> tuple[tuple[str, str], _Row]:
     segment = cells.get("segment", "")
     pooling = cells.get("pooling", "") or ("own" if segment else "all")
     try:
-        if pooling not in ("all", "own", "leaning"):
+        if pooling not in POOLINGS:
             raise ValueError(f"pooling is {pooling!r}, not all, own or leaning")
         error = cells.get("std_error", "").strip()
         row = _Row(

@@ -41,6 +41,7 @@ from rankdrift.propensities.table import (
     FORMAT_FULL,
     FORMAT_TRUST,
     PLAIN,
+    POOLINGS,
     TRUST,
     about_all,
     about_each,
@@ -169,6 +170,10 @@ def load(path: str | os.PathLike[str]) -> Propensities:
         raise BadPropensities(f"Cannot read {os.fspath(path)}: {error.strerror}.") from error
 
 
+_NO_NUMBERS = ("nan", "inf", "-inf")
+"""Texts that stand for what JSON has not."""
+
+
 def _ending(path: str | os.PathLike[str]) -> str:
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
@@ -203,8 +208,13 @@ def _assemble(meta: Mapping[str, Any], arrays: Iterable[Mapping[str, Any]]) -> P
     difference = None
     if meta["difference"]:
         left_out = {tuple(segment): why for segment, why in meta["difference"]["left_out"]}
-        difference = Difference(**{**meta["difference"], "left_out": left_out})
-    curves: dict[str, dict[Segment, dict[str, Any]]] = {"all": {}, "own": {}, "leaning": {}}
+        numbers: dict[str, Any] = {
+            name: None if value is None else float(value)
+            for name, value in meta["difference"].items()
+            if name != "left_out"
+        }
+        difference = Difference(**numbers, left_out=left_out)
+    curves: dict[str, dict[Segment, dict[str, Any]]] = {pooling: {} for pooling in POOLINGS}
     for about, columns in zip(meta["curves"], arrays, strict=True):
         curves[about["pooling"]][tuple(about["segment"])] = {
             **{name: about[name] for name in PLAIN},
@@ -228,13 +238,13 @@ def _check_plain(meta: Mapping[str, Any]) -> None:
     for column in items(entry(meta, "segment_columns"), "segment_columns"):
         text(column, "segment_columns")
     difference = maybe(entries, entry(meta, "difference"), "difference") or {}
+    _check_segments(meta)
     for name in {"statistic", "df", "p_value", "spread"} & {*difference}:
-        if not isinstance(difference[name], str):  # NaN and infinity are text
-            number(difference[name], f"difference.{name}", most=np.inf)
+        if difference[name] not in _NO_NUMBERS:
+            number(difference[name], f"difference.{name}")
+    maybe(number, difference.get("df_error"), "difference.df_error")
     for curve in items(entry(meta, "curves"), "curves"):
         entries(curve, "curves")
-        for value in items(entry(curve, "segment", "curves."), "curves.segment"):
-            maybe(text, value, "curves.segment")
         for name in ("method", "errors"):
             text(entry(curve, name, "curves."), f"curves.{name}")
         whole(entry(curve, "reference", "curves."), "curves.reference", 1)
@@ -253,6 +263,33 @@ def _check_plain(meta: Mapping[str, Any]) -> None:
             named = options[role] or []
             for column in [named] if isinstance(named, str) else items(named, role):
                 text(column, f"curves.provenance.counts.options.{role}")
+
+
+def _check_segments(meta: Mapping[str, Any]) -> None:
+    """Raise ValueError unless each curve is there once, of a segment that can be."""
+    columns = items(entry(meta, "segment_columns"), "segment_columns")
+    if len({*columns}) < len(columns):
+        raise ValueError(f"segment_columns is {columns!r}, where a name is there twice")
+    found: set[tuple[str, Segment]] = set()
+    for curve in items(entry(meta, "curves"), "curves"):
+        entries(curve, "curves")
+        pooling = text(entry(curve, "pooling", "curves."), "curves.pooling")
+        values = items(entry(curve, "segment", "curves."), "curves.segment")
+        segment = tuple(maybe(text, value, "curves.segment") for value in values)
+        if pooling not in POOLINGS:
+            raise ValueError(f"curves.pooling is {pooling!r}, not all, own or leaning")
+        if len(segment) != (0 if pooling == "all" else len(columns)):
+            raise ValueError(
+                f"a curve of pooling {pooling!r} has the segment {values!r}, where "
+                f"segment_columns is {columns!r}"
+            )
+        if (pooling, segment) in found:
+            raise ValueError(
+                f"the curve of pooling {pooling!r}, segment {values!r}, is there twice"
+            )
+        found.add((pooling, segment))
+    if ("all", ()) not in found:
+        raise ValueError("there is no curve of pooling 'all'")
 
 
 def _typed(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:

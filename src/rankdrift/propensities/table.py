@@ -32,6 +32,8 @@ FORMAT_TRUST = 3
 TRUST = ("trust", "trust_error")
 TRUST_COLUMNS = ("trust", "trust_low", "trust_high", "trust_error")
 NONE = "(none)"
+POOLINGS = ("all", "own", "leaning")
+"""The pool, each segment for itself, and each shrunk towards the pool."""
 PLAIN = ("reference", "method", "errors", "log_likelihood", "parameters")
 _FURTHEST = 700.0  # a logarithm whose number still is one
 _ARRAYS = ("ranks", "log_p", "deviations", "pairs", "clicks", "supported")

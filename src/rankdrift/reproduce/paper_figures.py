@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rankdrift.core.errors import BadOption, MissingExtra, NotConverged
+from rankdrift.core.files import folder_for
 from rankdrift.core.types import Floats
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation import estimate
@@ -86,8 +87,7 @@ def figures(
         raise BadOption(
             f"With {rows:,} rows the web and mobile curves would be noise. Use {ENOUGH:,} or more."
         )
-    folder = Path(directory)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder_for(directory)
     first, errors = simulation(folder, seed, say)
     second, more = platforms(folder, rows, seed, say)
     return Figures((*first, *second), {**errors, **more})

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rankdrift.core.days import iso_day
 from rankdrift.core.errors import BadOption
-from rankdrift.core.files import write_text
+from rankdrift.core.files import folder_for, write_text
 from rankdrift.core.notebook import brief
 from rankdrift.core.types import Floats, Indices
 from rankdrift.core.words import many
@@ -218,8 +218,7 @@ def market(
         level_spread=level_spread,
         hidden_knowledge=hidden_knowledge,
     )
-    folder = Path(directory)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder_for(directory)
     paths, total, clicks = [], 0, 0
     for day, share in split_days(start, days, rows):
         path = folder / f"market-{day}.parquet"

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from rankdrift.core.errors import BadOption
+from rankdrift.core.files import folder_for
 from rankdrift.core.notebook import brief
 from rankdrift.core.types import Floats
 from rankdrift.core.words import many
@@ -116,8 +117,7 @@ def searches(
     propensities = {segment: np.asarray(curves[segment](ranks), float) for segment in segments}
     table = np.array([*propensities.values()])
 
-    folder = Path(directory)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder_for(directory)
     paths, clicks = [], 0
     for day, share in split_days(start, days, rows):
         path = folder / f"searches-{day}.parquet"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rankdrift.core.dialects import DUCKDB
 from rankdrift.log.columns import Column
-from rankdrift.log.engines.duckdb.readers import reader, reading, unglobbed
+from rankdrift.log.engines.duckdb.readers import reader, unglobbed
 from rankdrift.log.engines.engine import Day
 from rankdrift.log.engines.parquet import days_by_statistics
 from rankdrift.log.sources import Files
@@ -97,7 +97,7 @@ class DuckdbDays:
 
     def part(self, day: Day) -> tuple[str, str | None]:
         """See `Days`."""
-        with reading(self._engine.input):
+        with self._engine.reading():
             return self._part(day)
 
     def _part(self, day: Day) -> tuple[str, str | None]:

@@ -1,11 +1,10 @@
 """The embedded engine: DuckDB reads the files, spills to disk, and reduces them to counts."""
 
-import os
 import shutil
 import threading
 import time
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +17,7 @@ from rankdrift.core.scratch import Scratch
 from rankdrift.log.columns import Column, ColumnKind
 from rankdrift.log.engines.duckdb.days import BY_DAY, DuckdbDays
 from rankdrift.log.engines.duckdb.readers import (
+    FOLDERS_DIFFER,
     FOLDERS_LEFT,
     check_objects,
     folders_tell,
@@ -91,9 +91,11 @@ class DuckdbEngine:
         self.staged: str | None = None  # the file that text formats were parsed into
         self._wanted: frozenset[str] | None = None  # of a known format: the columns to copy, or all
         self.rows_sql = ""  # of a known format: the SELECT from its files to its rows
+        self._stream_kept = False
         self._con = self._connect(memory, threads)
         self.input = source = reach(self._con, source)
-        with reading(source):
+        self._where = options.where if options else None
+        with self.reading():
             self.folders = folders_tell(self._con, source)
             self._open_log(source, options)
             self.columns: Mapping[str, Column] = (
@@ -122,6 +124,10 @@ class DuckdbEngine:
         # costs every row and leaves out none.
         con.execute("SET disabled_optimizers = 'join_filter_pushdown'")
         return con
+
+    def reading(self) -> AbstractContextManager[None]:
+        """What goes wrong inside, told of this log."""
+        return reading(self.input, self._where)
 
     # -- opening -------------------------------------------------------------------------------
 
@@ -196,14 +202,16 @@ class DuckdbEngine:
         return reader(source.paths, source.format, filename=filename, folders=self.folders)
 
     def _keep(self, source: Stream) -> str:
-        """What can be read but once is written to a file: the plan reads its rows several times."""
-        staged = DUCKDB.literal(self.path("stream.parquet"))
-        kept = f"read_parquet({staged})"
-        if os.path.exists(self.path("stream.parquet")):
+        """What can be read but once is written to a file: the plan reads its rows several times.
+        Not to Parquet, which has no whole numbers of 128 bits."""
+        kept = "rd_kept.main.rows"
+        if self._stream_kept:
             return kept
+        self._con.execute(f"ATTACH {DUCKDB.literal(self.path('stream.duckdb'))} AS rd_kept")
         self._con.register("rd_stream", source.reader)
-        self.execute(f"COPY (SELECT * FROM rd_stream) TO {staged} (FORMAT parquet)", "stream", None)
+        self.execute(f"CREATE TABLE {kept} AS SELECT * FROM rd_stream", "stream", None)
         self._con.unregister("rd_stream")
+        self._stream_kept = True
         if not self._con.sql(f"SELECT 1 FROM {kept} LIMIT 1").fetchall():
             raise BadLog(
                 f"No row came from the {type(source.reader).__name__}. A stream can be read once: "
@@ -251,9 +259,11 @@ class DuckdbEngine:
         source, columns = self.input, [self.columns[name] for name in used]
         if self.format or not isinstance(source, Files):
             return []
-        with reading(source):
-            told = ", ".join(sorted(source.told_by_folders))
-            remarks = [] if self.folders else [FOLDERS_LEFT.format(told)]
+        with self.reading():
+            told = source.told_by_folders
+            remarks = [] if self.folders else [FOLDERS_LEFT.format(", ".join(sorted(told)))]
+            unread = told - {name.lower() for name in self.columns}
+            remarks += [FOLDERS_DIFFER.format(", ".join(sorted(unread)))] if unread else []
             if source.format == "csv":
                 self._check_headers(source, columns)
             if source.format != "parquet":
@@ -295,7 +305,7 @@ class DuckdbEngine:
 
     def rows(self) -> int | None:
         """See `Engine`."""
-        with reading(self.input):
+        with self.reading():
             if isinstance(self.input, Files):
                 if self.input.format != "parquet" or self.format:
                     return None
@@ -309,7 +319,7 @@ class DuckdbEngine:
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """See `Engine`."""
-        with reading(self.input):
+        with self.reading():
             self._stage()
             self.execute(sql, "query", None)
             return self._con.fetchall()
@@ -395,7 +405,7 @@ class DuckdbEngine:
     @contextmanager
     def _in_schema(self, progress: Progress | None) -> Iterator[None]:
         """Where the steps of a plan find each other."""
-        with reading(self.input):
+        with self.reading():
             self._stage(progress)
             self._con.execute(f"SET schema = {DUCKDB.literal(SCHEMA)}")
             try:
@@ -517,7 +527,7 @@ class DuckdbEngine:
 
     def days(self, day_sql: str, column: Column, window: int) -> DuckdbDays:
         """See `Engine`."""
-        with reading(self.input):
+        with self.reading():
             self._stage()
             return DuckdbDays(self, day_sql, column, window)
 

@@ -31,6 +31,18 @@ _WHOLE = (
     "{path!r} is on a server that gives files as a whole only: Parquet is read in pieces (HTTP "
     "range requests). Copy the file here first, or have it on a server that gives pieces."
 )
+_EXTENSION = re.compile(r"required extension '(\w+)|exists in the (\w+) extension")
+_NOT_HERE = (
+    "The condition of --where needs DuckDB's extension {name}, which is not installed, and "
+    "rankdrift fetches no program by itself. Say it in another way, or install the extension once: "
+    "python -c \"import duckdb; duckdb.sql('INSTALL {name}')\""
+)
+_OF_STATEMENTS = (
+    duckdb.BinderException,
+    duckdb.CatalogException,
+    duckdb.ConversionException,
+    duckdb.ParserException,
+)
 _BROKEN = re.compile(r'Malformed JSON in file "(.+?)", at byte \d+ in line (\d+): ([^.\n]+)')
 _BROKEN_LINE = (
     "{where} of {path!r} is no JSON: {why}. Nothing was counted, as nobody can tell what it was. "
@@ -43,6 +55,12 @@ _NO_OBJECTS = (
 _ABOUT = 3  # lines by which DuckDB may be off
 FOLDERS_LEFT = (
     "Folders' names tell {}, and so do the files themselves: what is in the files is used."
+)
+
+
+FOLDERS_DIFFER = (
+    "Some folders' names tell {}, and others do not: that is not read. Name all folders alike "
+    "(day=2024-12-31), or give those that are."
 )
 
 
@@ -153,39 +171,15 @@ def unglobbed(paths: tuple[str, ...]) -> list[str]:
 
 
 @contextmanager
-def reading(source: Source) -> Iterator[None]:
-    """DuckDB's errors, as ours."""
+def reading(source: Source, where: str | None = None) -> Iterator[None]:
+    """DuckDB's errors, as ours; with a condition, it may be that which is wrong."""
     try:
         with cut_messages_mended():
             yield
-    except (duckdb.BinderException, duckdb.ParserException, duckdb.ConversionException) as error:
-        raise BadLog(
-            f"The log cannot be read with these columns and conditions: {first_line(error)} "
-            "Check --where (it is SQL on the log's own columns) and the column names."
-        ) from None
     except duckdb.Error as error:
         if interrupted(error):
             raise KeyboardInterrupt from None
-        short = shortage(error)
-        if short:
-            raise BadLog(short) from None
-        if isinstance(source, Files) and "extension" in str(error).lower():
-            away = next((path for path in source.paths if "://" in path), None)
-            if away:
-                raise BadLog(_AWAY.format(path=without_secrets(away))) from None
-        if isinstance(source, Files) and "range requests" in str(error):
-            away = next(path for path in source.paths if "://" in path)
-            raise BadLog(_WHOLE.format(path=without_secrets(away))) from None
-        if isinstance(source, Files):
-            broken = _BROKEN.search(str(error))
-            if broken:
-                raise BadLog(broken_line(broken[1], int(broken[2]), broken[3])) from None
-            raise BadLog(
-                f"Cannot read {_told(source)} as {source.format}: "
-                f"{without_secrets(first_line(error))} "
-                "The file may be damaged, cut short or of another format (--format)."
-            ) from None
-        raise BadLog(f"Cannot read the log: {first_line(error)}") from None
+        raise BadLog(_words(error, source, where)) from None
     except (UnicodeDecodeError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "nanobind::str()" not in str(error):
             raise
@@ -193,6 +187,36 @@ def reading(source: Source) -> Iterator[None]:
         raise BadLog(
             f"The name of a column or field in {what} is no text (UTF-8). The file may be damaged."
         ) from None
+
+
+def _words(error: duckdb.Error, source: Source, where: str | None) -> str:
+    said, lacking = without_secrets(first_line(error)), _EXTENSION.search(str(error))
+    files = source if isinstance(source, Files) else None
+    away = next((path for path in files.paths if "://" in path), None) if files else None
+    if where and lacking and not away:
+        return _NOT_HERE.format(name=lacking[1] or lacking[2])
+    if isinstance(error, _OF_STATEMENTS):
+        return (
+            f"The log cannot be read with these columns and conditions: {said} "
+            "Check --where (it is SQL on the log's own columns) and the column names."
+        )
+    short = shortage(error)
+    if short:
+        return short
+    if away and "extension" in str(error).lower():
+        return _AWAY.format(path=without_secrets(away))
+    if away and "range requests" in str(error):
+        return _WHOLE.format(path=without_secrets(away))
+    broken = _BROKEN.search(str(error)) if files else None
+    if broken:
+        return broken_line(broken[1], int(broken[2]), broken[3])
+    unfit = ", or --where asks for what some row has not" if where else ""
+    if files:
+        return (
+            f"Cannot read {_told(files)} as {files.format}: {said} "
+            f"The file may be damaged, cut short or of another format (--format){unfit}."
+        )
+    return f"Cannot read the log: {said}" + (" Check --where." if where else "")
 
 
 def check_objects(source: Source, columns: Mapping[str, Any]) -> None:
