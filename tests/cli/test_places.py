@@ -1,6 +1,11 @@
 """Where things are read from and written to, as typed: what cannot be is told before the work."""
 
+import shutil
+from pathlib import Path
+
 import pytest
+
+from rankdrift.counts.counts import Counts
 
 
 @pytest.mark.parametrize(
@@ -64,3 +69,38 @@ def test_a_run_and_its_metrics_are_in_two_places(rankdrift, moving_log, tmp_path
     monkeypatch.chdir(tmp_path)
     done = rankdrift("run", moving_log, "-o", "runs", "--metrics", "./runs")
     assert done.code == 2 and "-o and --metrics are both 'runs'" in done.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["harvest", ".", "-o", "counts.parquet"],
+        ["harvest", ".", "--by", "day", "-o", "days"],
+        ["harvest", "../log", "--by", "day", "-o", "days/of/may"],
+        ["run", "."],
+        ["judge", ".", "--propensities", "../p.json", "-o", "judgments.parquet"],
+        ["train", ".", "--propensities", "../p.json", "-o", "ranker.txt"],
+    ],
+)
+def test_no_result_is_written_into_a_folder_that_is_the_log(
+    rankdrift, tmp_path, monkeypatch, words
+):
+    """It would be read as a part of the log the next time."""
+    folder = tmp_path / "log"
+    folder.mkdir()
+    (folder / "log.csv").write_text("query,doc,rank,click\n")
+    (tmp_path / "p.json").write_text("{}")
+    monkeypatch.chdir(folder)
+    done = rankdrift(*words)
+    assert done.code == 2 and "all of which is read" in done.err, done.err
+    assert [path.name for path in folder.iterdir()] == ["log.csv"]
+
+
+def test_pages_and_hidden_files_may_lie_beside_a_log(rankdrift, log, tmp_path, monkeypatch):
+    monkeypatch.chdir(shutil.copytree(log, tmp_path / "log"))
+    assert rankdrift("inspect", ".", "--html", "page.html", "-q").code in (0, 1)
+    assert rankdrift("harvest", ".", "-o", ".counts/all.parquet", "-q").code in (0, 1)
+    again = rankdrift("harvest", ".", "-o", ".counts/again.parquet", "-q")
+    assert again.code in (0, 1)
+    first, second = (Path(f".counts/{name}.parquet") for name in ("all", "again"))
+    assert Counts.load(first).equals(Counts.load(second))

@@ -63,6 +63,16 @@ def test_a_format_given_takes_every_file(folder):
     assert found.format == "csv"
 
 
+def test_of_a_known_format_text_is_read_unless_it_lies_beside_other_files(tmp_path):
+    for name in ("part-0", "sessions.txt"):
+        (tmp_path / name).write_text("1\t0\tQ\t5\t3\t10\t11\n")
+    assert names(find(tmp_path, every=True)) == ["part-0", "sessions.txt"]
+    for name in ("more.log", "events.jsonl"):
+        (tmp_path / name).write_text('{"event": "ranking"}\n')
+    (tmp_path / "report.html").write_text("<!doctype html>")
+    assert names(find(tmp_path, every=True)) == ["events.jsonl", "more.log"]
+
+
 @pytest.mark.parametrize(
     ("name", "format"),
     [

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from rankdrift.core.artefacts import chart_ending
+from rankdrift.core.artefacts import CHART_ENDINGS, chart_ending
 from rankdrift.core.errors import BadOption, RankdriftError
 from rankdrift.core.files import replacing
 from rankdrift.log.sources import FORMATS, Files, Table, find
@@ -39,7 +39,7 @@ def check_folder(path: str) -> None:
 def refuse_input(
     path: str, inputs: Iterable[str], format: str | None = None, *, more: Iterable[str | None] = ()
 ) -> None:
-    """Raise BadOption if writing there could replace an input.
+    """Raise BadOption if writing there could replace an input, or would become a part of one.
 
     Parameters
     ----------
@@ -52,14 +52,32 @@ def refuse_input(
     more
         Other files that are read.
     """
-    folder = os.path.isdir(path)
-    if not folder and not os.path.exists(path):
-        return
-    given = [name for name in more if name and os.path.exists(name)]
-    for name in [*_files(inputs, format), *given]:
-        if os.path.samefile(os.path.dirname(name) if folder else name, path):
-            what = "has the input in it" if folder else "is also an input"
-            raise BadOption(f"{path!r} {what}, which would be lost. Choose another place for it.")
+    inputs, folder = list(inputs), os.path.isdir(path)
+    if os.path.exists(path):
+        given = [name for name in more if name and os.path.exists(name)]
+        for name in [*_files(inputs, format), *given]:
+            if os.path.samefile(os.path.dirname(name) if folder else name, path):
+                what = "has the input in it" if folder else "is also an input"
+                raise BadOption(
+                    f"{path!r} {what}, which would be lost. Choose another place for it."
+                )
+    _refuse_within(path, inputs)
+
+
+def _refuse_within(path: str, inputs: Iterable[str]) -> None:
+    """Of a folder all files are read, but for those whose names begin with a dot or underscore;
+    pages and pictures are taken for no log."""
+    place = Path(os.path.abspath(path))
+    for name in inputs:
+        inside = Path(os.path.abspath(name)) if os.path.isdir(name) else None
+        if not inside or inside not in place.parents or place.suffix in CHART_ENDINGS:
+            continue
+        if not any(part.startswith((".", "_")) for part in place.relative_to(inside).parts):
+            raise BadOption(
+                f"{path!r} is in the folder {name!r}, all of which is read: next time it would be "
+                "a part of that. Choose a place outside it, or name the files by a pattern, such "
+                f"as {os.path.join(name, '*.parquet')!r}."
+            )
 
 
 def _files(inputs: Iterable[str], format: str | None) -> list[str]:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote
 
 from rankdrift.core.addresses import is_address, without_secrets
@@ -33,6 +33,7 @@ _HERE = "file://"
 _GIVERS = ("to_pyarrow_dataset", "to_arrow_batch_reader")  # of tables of Delta; scans of Iceberg
 _SETTINGS = "rankdrift.toml"  # may be in the folder of the log
 _LOOKED_AT = 80  # bytes of how a file begins
+_Takes = Literal["all", "text", "named"]
 _COMPRESSED = (".gz", ".gzip", ".zst", ".zstd", ".bz2")
 TRUTH = "truth.json"  # what a made-up log's true propensities are kept in, beside it
 
@@ -174,7 +175,9 @@ def _find_files(
 ) -> Files | Table:
     if not sources or not all(sources):  # "" would be the folder where one happens to be
         raise BadOption("No log was named. Give a file, a folder or a glob.")
-    paths = [path for source in sources for path in _expand(source, every or bool(format))]
+    # Of one said format are all files of a folder; those of a known format may be text too.
+    takes: _Takes = "all" if format else "text" if every else "named"
+    paths = [path for source in sources for path in _expand(source, takes)]
     paths = [path for path in paths if not _is_truth(path)] or paths
     formats = {path: format or _format(path) for path in paths}
     kinds = sorted(set(formats.values()))
@@ -207,7 +210,9 @@ def _find_files(
     return Files(tuple(dict.fromkeys(paths)), kinds[0])
 
 
-def _expand(source: str, every: bool) -> list[str]:
+def _expand(source: str, takes: _Takes) -> list[str]:
+    """The files that a name stands for; of a folder all, or those whose names tell that they are
+    logs and, if "text" is taken too, others: but none that is text beside files that are not."""
     if source.startswith(_HERE):
         source = unquote(source.removeprefix(_HERE))
     if is_address(source):  # the engine's own business
@@ -219,8 +224,12 @@ def _expand(source: str, every: bool) -> list[str]:
             for file in _files_below(path)
             if not any(p.startswith((".", "_")) for p in Path(file).relative_to(path).parts)
             and Path(file).name != _SETTINGS
-            and (every or _ending(file))
         ]
+        named = [file for file in found if _ending(file)]
+        if takes == "text" and named:  # beside which text is a page, a note or settings
+            found = [file for file in found if _ending(file) or _begins_like(file) != TEXT]
+        elif takes == "named":
+            found = named
         if not found:
             others = [file for file in _files_below(path) if not Path(file).name.startswith(".")]
             hint = f" To have others looked at, name them: {others[0]}." if others else ""

@@ -221,7 +221,9 @@ def test_settings_may_lie_in_the_folder_of_the_log(tmp_path):
     pq.write_table(pa.Table.from_pylist(list(ga4())), tmp_path / "events_20240501.parquet")
     (tmp_path / "rankdrift.toml").write_text('format = "ga4"\n')
     assert used(read_log(tmp_path, format="ga4")) == WANTED
-    (tmp_path / "more.txt").write_text("?")
+    (tmp_path / "notes.txt").write_text("?")
+    assert used(read_log(tmp_path, format="ga4")) == WANTED
+    (tmp_path / "more.csv").write_text("?")
     with pytest.raises(BadLog, match=r"such as '.*\*\.parquet', or choose"):
         read_log(tmp_path, format="ga4")
 
