@@ -3,12 +3,10 @@
 import json
 from dataclasses import replace
 from datetime import date, timedelta
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy import stats
 from support.worlds import simulate
 
 import rankdrift
@@ -20,7 +18,6 @@ from rankdrift.monitoring import drift_scores
 from rankdrift.monitoring.days import DayFiles
 from rankdrift.monitoring.drift_evidence import SIZES, evidence_of
 from rankdrift.monitoring.drift_scores import KNOWN, Scores, Shapes, scores_of, shapes_of
-from rankdrift.monitoring.drifting import _changes
 from rankdrift.monitoring.record import Outcome
 from rankdrift.monitoring.steps import Job, Night, look_for_drift
 from rankdrift.pipeline import make_report
@@ -245,17 +242,6 @@ def test_files_in_any_order_are_the_same(folder, found):
 def test_a_known_change_is_begun_anew_with(days):
     since = rankdrift.drift(days, since="2024-05-15", reference=2)
     assert not since.alarm and since.days == ("2024-05-15", "2024-05-16", "2024-05-17")
-
-
-def test_intervals_of_changes_hold_for_all_blocks_at_once():
-    test = SimpleNamespace(
-        first=np.array([1, 4]), last=np.array([3, 9]), difference=np.array([0.1, -0.4]),
-        error=np.array([0.2, 0.05]), df_error=30.0,
-    )  # fmt: skip
-    wide = stats.t.ppf(1 - 0.05 / 2 / 2, 30)  # Bonferroni, two blocks
-    for found, d, e in zip(_changes(test, 0.95), (0.1, -0.4), (0.2, 0.05), strict=True):
-        told = (found.ratio, found.low, found.high)
-        np.testing.assert_allclose(told, np.exp([d, d - wide * e, d + wide * e]))
 
 
 def test_a_change_too_small_to_matter_is_no_alarm(days):

@@ -24,12 +24,11 @@ from rankdrift.core.words import many, verb
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.counts.file import find_counts, load_all
 from rankdrift.estimation.fitting import Options, fit
-from rankdrift.estimation.part_test import part_test
 from rankdrift.estimation.periods import by_period, estimate_by_period
-from rankdrift.estimation.score_test import ScoreTest
+from rankdrift.monitoring.drift_changes import page_change
 from rankdrift.monitoring.drift_evidence import evidence_of
 from rankdrift.monitoring.drift_scores import scores_of, shapes_of
-from rankdrift.propensities.drift import BlockChange, Drift, SegmentDrift
+from rankdrift.propensities.drift import Drift, SegmentDrift
 from rankdrift.propensities.periods import Period
 
 LOOKS_A_YEAR = 365
@@ -280,41 +279,14 @@ def _told(
     before, newest = (first, days[place - 1]), (days[place], days[-1])
     one = replace(one, reference=before, newest=newest)
     try:
-        fitted = fit(_only(merged(*before), one.segment), Options())
-        new = _only(merged(*newest), one.segment)
-        every = merge([_only(merged(*before), one.segment), new])
-        test = part_test(every, new, fitted, blocks=True, centred=True)
+        old, new = (_only(merged(*span), one.segment) for span in (before, newest))
+        found = page_change(old, new, level)
     except UNFIT:
         return replace(one, alarm=beyond)
     return replace(
         one,
-        alarm=beyond and test.beyond_noise >= smallest,
-        size=test.beyond_noise,
-        clicks=test.clicks,
-        changes=_changes(test, level),
-    )
-
-
-def _changes(test: ScoreTest, level: float) -> tuple[BlockChange, ...]:
-    """Blocks with intervals that hold for all of them at once."""
-    from scipy.special import stdtrit
-
-    blocks = max(len(test.difference), 1)
-    wide = float(stdtrit(max(test.df_error, 1.0), 1 - (1 - level) / 2 / blocks))
-    parts = zip(
-        test.first.tolist(),
-        test.last.tolist(),
-        test.difference.tolist(),
-        test.error.tolist(),
-        strict=True,
-    )
-    return tuple(
-        BlockChange(
-            first,
-            last,
-            float(np.exp(d)),
-            float(np.exp(max(d - wide * e, -_LARGEST))),
-            float(np.exp(min(d + wide * e, _LARGEST))),
-        )
-        for first, last, d, e in parts
+        alarm=beyond and found.size >= smallest,
+        size=found.size,
+        clicks=found.clicks,
+        changes=found.blocks,
     )
