@@ -11,7 +11,7 @@ from support.worlds import simulate
 
 import rankdrift
 from rankdrift.cli import run
-from rankdrift.core.errors import BadCounts, BadOption
+from rankdrift.core.errors import BadCounts, BadOption, NoUsablePairs
 from rankdrift.counts.counts import merge
 from rankdrift.estimation.fitting import Options, fit
 from rankdrift.monitoring import drift_scores
@@ -296,7 +296,7 @@ def test_what_cannot_be_told_is_said(days):
     assert rankdrift.drift(days[:3], since="20240502", reference=2).days[0] == "2024-05-02"
     rows = pa.table({"query": ["q"] * 2, "doc": ["d"] * 2, "rank": [1, 2], "click": [0, 0]})
     nothing = rankdrift.harvest(rankdrift.read_log(rows))
-    with pytest.raises(BadCounts, match=r"2 parts of counts, none of which has a day"):
+    with pytest.raises(NoUsablePairs, match=r"2 parts of counts, none of which has a day"):
         rankdrift.drift([nothing, nothing])
     with pytest.raises(BadCounts, match="cannot be merged"):
         rankdrift.drift([*days[:8], replace(days[8], options={"same": ["price"]})])
@@ -338,6 +338,21 @@ def test_the_report_tells_of_it(days):
     assert 'id="drift"' not in make_report(days[:6]).html
 
 
+def test_the_report_of_days_on_which_nothing_moved_says_so():
+    at_one_rank = {"query": ["q"] * 2, "doc": ["d"] * 2, "rank": [1, 1], "click": [0, 1]}
+    days = [
+        rankdrift.harvest(
+            rankdrift.read_log(pa.table({**at_one_rank, "day": [date(2024, 5, number)] * 2}))
+        )
+        for number in range(1, 10)
+    ]
+    assert all(len(part.days) == 1 for part in days)
+    with pytest.raises(NoUsablePairs, match="No day has a usable pair"):
+        rankdrift.drift(days)
+    page = make_report(days).html
+    assert "bear no estimate" in page and 'id="drift"' not in page
+
+
 def test_the_night_job_raises_the_alarm(days, tmp_path):
     paths = tuple(tmp_path / "days" / f"{part.days[0]}.parquet" for part in days)
     for part, path in zip(days, paths, strict=True):
@@ -357,5 +372,5 @@ def test_the_night_job_raises_the_alarm(days, tmp_path):
     waiting = night(paths, since="2024-05-15")
     assert (
         waiting.state == "skipped"
-        and waiting.words == "3 days of counts since 2024-05-15; it takes 8"
+        and waiting.words == "3 days with usable pairs since 2024-05-15; it takes 8"
     )

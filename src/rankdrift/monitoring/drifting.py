@@ -156,6 +156,11 @@ def _by_day(counts: Given | Iterable[Given] | Mapping[str, Counts], since: str |
     for part in known:
         if part.days and (since is None or min(part.days) >= since):
             dated.setdefault(max(part.days), []).append(part.without_splits())
+    if known and not any(part.days for part in known):
+        raise NoUsablePairs(
+            f"Found {many(len(known), 'part')} of counts, none of which has a day with a pair that "
+            "moved and was clicked: there is nothing to change. See `rankdrift inspect`."
+        )
     if len(dated) < 2:
         raise BadCounts(_too_few_days(known, len(dated), since))
     merged = {day: merge(dated[day]) for day in sorted(dated)}
@@ -168,11 +173,6 @@ def _by_day(counts: Given | Iterable[Given] | Mapping[str, Counts], since: str |
 
 def _too_few_days(known: Sequence[Counts], dated: int, since: str | None) -> str:
     days = sorted({day for part in known for day in part.days})
-    if known and not days:
-        return (
-            f"Found {many(len(known), 'part')} of counts, none of which has a day with a pair that "
-            "moved and was clicked: there is nothing to change. See `rankdrift inspect`."
-        )
     if since and days and days[-1] < since:
         return f"The newest day of these counts is {days[-1]}, and --since asks for {since} on."
     after = f" from {since} on" if since else ""
@@ -203,7 +203,9 @@ def _by_segment(parts: Parts) -> tuple[dict[Segment, Parts], tuple[str, ...]]:
                 found.setdefault(segment, []).append((day, part))
                 clicks[segment] = clicks.get(segment, 0.0) + each
     if not found:
-        raise BadCounts("No day has a usable pair: see `rankdrift inspect` for what is missing.")
+        raise NoUsablePairs(
+            "No day has a usable pair: see `rankdrift inspect` for what is missing."
+        )
     kept = sorted(found, key=lambda segment: -clicks[segment])[:MOST_SEGMENTS]
     rest = len(found) - len(kept)
     remark = f"{many(rest, 'segment')} with fewer clicks {verb(rest, 'is', 'are')} not tested."
