@@ -5,7 +5,9 @@ and how relevant it truly was. Clicks are drawn anew for each day from a known c
 takes seconds. Settings and seeds are fixed here, and were before anything was looked at.
 
 python -m benchmarks.accuracy.drift years --years 100   false alarms in years without a change
+python -m benchmarks.accuracy.drift other --years 50    the same in half-years of another market
 python -m benchmarks.accuracy.drift changes             days until changes are seen
+python -m benchmarks.accuracy.drift told --seeds 20     whether they are told where they are
 python -m benchmarks.accuracy.drift best --seeds 100    what a test sees that knows the change
 python -m benchmarks.accuracy.drift market --seeds 3    the same in the market itself
 """
@@ -19,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -28,18 +31,26 @@ from rankdrift.core.database import connect
 from rankdrift.core.types import Floats, Ints
 from rankdrift.counts.counts import BUCKETS, Counts, merge
 from rankdrift.estimation.fitting import Options, fit
+from rankdrift.estimation.likelihood import likelihood_of
+from rankdrift.monitoring.drift_changes import page_change
 from rankdrift.monitoring.drift_evidence import evidence_of
 from rankdrift.monitoring.drift_scores import Scores, Shapes, shapes_of
-from rankdrift.monitoring.drifting import LOOKS_A_YEAR
+from rankdrift.monitoring.drifting import LOOKS_A_YEAR, SMALLEST
+from rankdrift.propensities.drift import BlockChange
 from rankdrift.simulate import market
 from rankdrift.simulate.counting import count_pairs
 from rankdrift.simulate.marketplace import MARKET_QUERY, SAME_QUERY_SAME_RELEVANCE
-from rankdrift.simulate.true_curves import TrueCurve, dipping, dips, steady
+from rankdrift.simulate.true_curves import TrueCurve, dipping, dips, in_twenties, steady, steep
 
 RANKS = np.arange(1, 501)
-ROWS, DAYS, SHOP, SEED = 900_000, 4, {"queries": 200, "click_rate": 0.2}, 2  # those of the demo
+ROWS, DAYS, SEED = 900_000, 4, 2  # those of the demo
+SHOP: Mapping[str, Any] = {"queries": 200, "click_rate": 0.2}
 REFERENCE, WINDOW, FALSE_ALARMS = 7, 28, 0.1  # the defaults of `drift`
 TRUTH: Mapping[str, TrueCurve] = {"web": steady, "mobile": dipping}
+# A market that no setting was made on.
+OTHER: Mapping[str, TrueCurve] = {"web": steep, "mobile": in_twenties}
+OTHER_SHOP: Mapping[str, Any] = {"queries": 600, "click_rate": 0.1}
+OTHER_SEED = 5
 FIRST = date(2024, 1, 1).toordinal()
 WEEKENDS, THIN, MISSING = 0.4, 0.02, 0.03
 """Traffic at weekends; the share of days with hardly any, which have THIN of it; and with none."""
@@ -96,10 +107,10 @@ class Pool:
         return Pool(self.rank[inside], place[self.pair[inside]], *pairs)
 
 
-def pools() -> dict[str, list[Pool]]:
-    """The days of the demo's market, by platform."""
+def pools(seed: int = SEED, shop: Mapping[str, Any] = SHOP) -> dict[str, list[Pool]]:
+    """The days of a market, the demo's, by platform."""
     with tempfile.TemporaryDirectory() as folder, connect() as database:
-        market(folder, rows=ROWS, days=DAYS, seed=SEED, labels=True, features=False, **SHOP)
+        market(folder, rows=ROWS, days=DAYS, seed=seed, labels=True, features=False, **shop)
         query, found = ", ".join(MARKET_QUERY), {}
         for platform in TRUTH:
             found[platform] = [
@@ -240,26 +251,48 @@ def highest(found: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
 
 def years(many: int, first: int) -> None:
     """False alarms in years without a change, with a new segment in the middle of it."""
-    platforms = pools()
+    _quiet(pools(), TRUTH, 365, 23, many, first)
+
+
+def other(many: int, first: int) -> None:
+    """The same in half-years of another market."""
+    _quiet(pools(OTHER_SEED, OTHER_SHOP), OTHER, 182, 26, many, first)
+
+
+def _quiet(
+    platforms: Mapping[str, list[Pool]],
+    curves: Mapping[str, TrueCurve],
+    days: int,
+    study: int,
+    many: int,
+    first: int,
+) -> None:
     limit, alarms, most, began = LOOKS_A_YEAR / FALSE_ALARMS, 0, [], time.process_time()
-    truths = {name: curve(RANKS.astype(float)) for name, curve in TRUTH.items()}
-    app = [truths["mobile"] ** 1.2] * 365
+    truths = {name: curve(RANKS.astype(float)) for name, curve in curves.items()}
+    app = [truths["mobile"] ** 1.2] * days
     for seed in range(first, first + many):
-        random = np.random.default_rng([23, seed])
+        random = np.random.default_rng([study, seed])
         found = {
-            name: evidence(random, platforms[name], [truths[name]] * 365, range(365), uneven)
-            for name in TRUTH
+            name: evidence(random, platforms[name], [truths[name]] * days, range(days), uneven)
+            for name in curves
         }
-        found["app"] = evidence(random, platforms["mobile"], app, range(APP, 365), uneven)
+        found["app"] = evidence(random, platforms["mobile"], app, range(APP, days), uneven)
         most.append(max(highest(found).values()))
         alarms += most[-1] >= np.log(limit)
-        print(f"year {seed}: highest evidence {np.exp(most[-1]):,.0f} of {limit:,.0f}", flush=True)
+        print(
+            f"{days} days, {seed}: highest evidence {np.exp(most[-1]):,.0f} of {limit:,.0f}",
+            flush=True,
+        )
     seconds = time.process_time() - began
-    promised = many * FALSE_ALARMS
-    print(f"{alarms} alarms in {many} years, at most {promised:g} promised; {seconds:.0f} s")
+    promised = many * FALSE_ALARMS * days / 365
+    print(
+        f"{alarms} alarms in {many} × {days} days, at most {promised:g} promised; {seconds:.0f} s"
+    )
+    middle, highest_of_all = np.exp(np.median(most)), np.exp(max(most))
+    print(f"  highest evidence: {middle:,.0f} in the middle and {highest_of_all:,.0f} at most")
     for share in (0.5, 1.0, 2.0, 5.0):
         passed = sum(h >= np.log(LOOKS_A_YEAR / share) for h in most)
-        print(f"  with {share:g} a year: {passed} years of {many} had one")
+        print(f"  with {share:g} a year: {passed} of {many} had one")
 
 
 def changes(many: int, first: int) -> None:
@@ -294,6 +327,56 @@ def changes(many: int, first: int) -> None:
             f"{(d < 1).mean():.0%} too early; {many} seeds",
             flush=True,
         )
+
+
+TOLD = 3
+"""Days after a change, in which it is told of."""
+
+
+def told(many: int, first: int) -> None:
+    """Of a change that began three days ago: do the intervals of all blocks of ranks hold the
+    truth, and has what is named the right direction and size?"""
+    platforms, r = pools(), RANKS.astype(float)
+    for words, changed in {**CHANGES, "no change, web": {"web": steady}}.items():
+        if len(changed) > 1:
+            continue
+        [(name, curve)] = changed.items()
+        before, after = TRUTH[name](r), curve(r)
+        held, named, right, sizes, large = 0, 0, 0, [], 0
+        for seed in range(first, first + many):
+            random = np.random.default_rng([27, seed])
+            old, new = (
+                merge([counted(*clicked(random, _any(random, platforms[name]), p)) for _ in days])
+                for p, days in ((before, range(BEFORE)), (after, range(TOLD)))
+            )
+            found = page_change(old, new, 0.95)
+            change = np.log(after / before)
+            clicks = likelihood_of(old, ranks=RANKS.astype(np.int32)).wins
+            change = change - np.average(change, weights=clicks)
+            true = [float(change[b.first - 1 : b.last].mean()) for b in found.blocks]
+            blocks = list(zip(found.blocks, true, strict=True))
+            held += all(b.low <= np.exp(t) <= b.high for b, t in blocks)
+            sure = sorted((each for each in blocks if each[0].sure), key=_size)[-2:]
+            named += len(sure)
+            right += sum((b.ratio > 1) == (t > 0) for b, t in sure)
+            ratios = np.log([b.ratio for b in found.blocks])
+            sizes.append((ratios @ true, np.dot(true, true)))
+            large += found.size >= SMALLEST
+        got, wanted = np.sum(sizes, axis=0)
+        share = f"{got / wanted:.0%} of the true size" if wanted else "no size"
+        print(
+            f"{words}: all blocks held in {held} of {many}; {named} named, {right} in their "
+            f"direction; {share}; {large} larger than {SMALLEST:.0%}",
+            flush=True,
+        )
+
+
+def _any(random: np.random.Generator, days: list[Pool]) -> Pool:
+    return days[random.integers(len(days))]
+
+
+def _size(told_and_true: tuple[BlockChange, float]) -> float:
+    return abs(told_and_true[0].ratio - 1)
 
 
 def best(many: int, first: int) -> None:
@@ -344,12 +427,12 @@ def ratio(pool: Pool, click: Ints, before: Floats, after: Floats) -> tuple[float
 def markets(many: int, first: int) -> None:
     """The market itself, from log to alarm: 14 days, then a week of each change."""
     before, after = 14, 5
-    quiet = {"none": {}}
+    quiet: Mapping[str, Mapping[str, TrueCurve]] = {"none": {}}
     for seed in range(first, first + many):
         with tempfile.TemporaryDirectory() as folder:
             start = date.fromordinal(FIRST)
             usual = _days(folder, "before", seed, start, before, {})
-            for words, changed in (quiet | dict(CHANGES)).items():
+            for words, changed in {**quiet, **CHANGES}.items():
                 new = _days(folder, words, seed, start + timedelta(before), after, changed)
                 seen = []
                 for upto in range(1, after + 1):
@@ -391,15 +474,15 @@ def _days(
 def main() -> None:
     """Run one of the studies."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("study", choices=["years", "changes", "best", "market"])
+    parser.add_argument("study", choices=["years", "other", "changes", "told", "best", "market"])
     parser.add_argument("--years", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     given = parser.parse_args()
-    if given.study == "years":
-        years(given.years, given.first)
+    if given.study in ("years", "other"):
+        {"years": years, "other": other}[given.study](given.years, given.first)
     else:
-        studies = {"changes": changes, "best": best, "market": markets}
+        studies = {"changes": changes, "told": told, "best": best, "market": markets}
         studies[given.study](given.seeds, given.first)
 
 

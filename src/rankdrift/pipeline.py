@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rankdrift.core.errors import RankdriftError
+from rankdrift.core.errors import NoUsablePairs, RankdriftError
 from rankdrift.core.naming import names_checked
 from rankdrift.core.notebook import brief
 from rankdrift.counts.counts import Counts
@@ -158,7 +158,10 @@ def _drift(given: Results) -> Drift | None:
     """Whether the newest days of counts given apart differ from those before, if there are days
     enough for a reference."""
     days = {day for part in given.parts for day in part.days}
-    return drift(given.parts) if len(days) > REFERENCE < len(given.parts) else None
+    try:
+        return drift(given.parts) if len(days) > REFERENCE < len(given.parts) else None
+    except NoUsablePairs:
+        return None
 
 
 def _diagnosis(given: Results) -> tuple[Mapping[str, Any] | None, str]:

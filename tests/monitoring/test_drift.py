@@ -3,24 +3,21 @@
 import json
 from dataclasses import replace
 from datetime import date, timedelta
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy import stats
 from support.worlds import simulate
 
 import rankdrift
 from rankdrift.cli import run
-from rankdrift.core.errors import BadCounts, BadOption
+from rankdrift.core.errors import BadCounts, BadOption, NoUsablePairs
 from rankdrift.counts.counts import merge
 from rankdrift.estimation.fitting import Options, fit
 from rankdrift.monitoring import drift_scores
 from rankdrift.monitoring.days import DayFiles
 from rankdrift.monitoring.drift_evidence import SIZES, evidence_of
 from rankdrift.monitoring.drift_scores import KNOWN, Scores, Shapes, scores_of, shapes_of
-from rankdrift.monitoring.drifting import _changes
 from rankdrift.monitoring.record import Outcome
 from rankdrift.monitoring.steps import Job, Night, look_for_drift
 from rankdrift.pipeline import make_report
@@ -247,17 +244,6 @@ def test_a_known_change_is_begun_anew_with(days):
     assert not since.alarm and since.days == ("2024-05-15", "2024-05-16", "2024-05-17")
 
 
-def test_intervals_of_changes_hold_for_all_blocks_at_once():
-    test = SimpleNamespace(
-        first=np.array([1, 4]), last=np.array([3, 9]), difference=np.array([0.1, -0.4]),
-        error=np.array([0.2, 0.05]), df_error=30.0,
-    )  # fmt: skip
-    wide = stats.t.ppf(1 - 0.05 / 2 / 2, 30)  # Bonferroni, two blocks
-    for found, d, e in zip(_changes(test, 0.95), (0.1, -0.4), (0.2, 0.05), strict=True):
-        told = (found.ratio, found.low, found.high)
-        np.testing.assert_allclose(told, np.exp([d, d - wide * e, d + wide * e]))
-
-
 def test_a_change_too_small_to_matter_is_no_alarm(days):
     found = rankdrift.drift(days, smallest=5)
     assert not found.alarm and "but the change is small" in found.segments[0].words
@@ -310,7 +296,7 @@ def test_what_cannot_be_told_is_said(days):
     assert rankdrift.drift(days[:3], since="20240502", reference=2).days[0] == "2024-05-02"
     rows = pa.table({"query": ["q"] * 2, "doc": ["d"] * 2, "rank": [1, 2], "click": [0, 0]})
     nothing = rankdrift.harvest(rankdrift.read_log(rows))
-    with pytest.raises(BadCounts, match=r"2 parts of counts, none of which has a day"):
+    with pytest.raises(NoUsablePairs, match=r"2 parts of counts, none of which has a day"):
         rankdrift.drift([nothing, nothing])
     with pytest.raises(BadCounts, match="cannot be merged"):
         rankdrift.drift([*days[:8], replace(days[8], options={"same": ["price"]})])
@@ -352,6 +338,21 @@ def test_the_report_tells_of_it(days):
     assert 'id="drift"' not in make_report(days[:6]).html
 
 
+def test_the_report_of_days_on_which_nothing_moved_says_so():
+    at_one_rank = {"query": ["q"] * 2, "doc": ["d"] * 2, "rank": [1, 1], "click": [0, 1]}
+    days = [
+        rankdrift.harvest(
+            rankdrift.read_log(pa.table({**at_one_rank, "day": [date(2024, 5, number)] * 2}))
+        )
+        for number in range(1, 10)
+    ]
+    assert all(len(part.days) == 1 for part in days)
+    with pytest.raises(NoUsablePairs, match="No day has a usable pair"):
+        rankdrift.drift(days)
+    page = make_report(days).html
+    assert "bear no estimate" in page and 'id="drift"' not in page
+
+
 def test_the_night_job_raises_the_alarm(days, tmp_path):
     paths = tuple(tmp_path / "days" / f"{part.days[0]}.parquet" for part in days)
     for part, path in zip(days, paths, strict=True):
@@ -371,5 +372,5 @@ def test_the_night_job_raises_the_alarm(days, tmp_path):
     waiting = night(paths, since="2024-05-15")
     assert (
         waiting.state == "skipped"
-        and waiting.words == "3 days of counts since 2024-05-15; it takes 8"
+        and waiting.words == "3 days with usable pairs since 2024-05-15; it takes 8"
     )

@@ -210,6 +210,14 @@ def test_an_alarm_holds_latest_where_it_is(night, log, one_day):
     assert always.code == 1 and always.latest == ran.record["results"]
 
 
+def test_days_enough_without_a_pair_that_moved_are_unfit(night, log, monkeypatch):
+    """None of them is one to look for drift in: that is the data, not the request."""
+    monkeypatch.setenv("RANKDRIFT_DRIFT_REFERENCE", "2")
+    ran = night("--where", "rank = 1", "-q")
+    assert ran.code == 1 and ran.record["outcome"] == "unfit"
+    assert ran.steps["drift"]["state"] == "failed" and ran.steps["report"]["state"] == "done"
+
+
 def test_each_way_to_end_is_told_apart(night, log, monkeypatch):
     # No pair moves: the data will not do.
     unfit = night("--where", "rank = 1", "-q")

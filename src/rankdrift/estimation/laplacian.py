@@ -15,6 +15,7 @@ import numpy as np
 from rankdrift.core.types import Floats, Indices
 
 FEW_RANKS = 64  # so few make a table that is smaller than what is left out of it is worth
+PER_COLUMN = 8  # so many for each column of a basis: its product with a table is quick
 AT_ONCE = 20_000  # edges that are made together: of few cells all, of many those of two places
 
 
@@ -135,7 +136,7 @@ def both_halves(lower: Floats) -> Floats:
 def projected(edges: Iterable[Edges], basis: Floats) -> Floats:
     """(K, K): basis.T @ Laplacian @ basis, without the Laplacian if that is large."""
     size, many = basis.shape
-    if size <= FEW_RANKS:
+    if size <= max(FEW_RANKS, PER_COLUMN * many):
         return np.asarray(basis.T @ ungrounded(edges, size) @ basis)
     degree, across = np.zeros(size), np.zeros((many, many))
     and_one = np.column_stack([basis, np.ones(size)])  # the ones make sums of ties

@@ -31,7 +31,6 @@ def part_test(
     *,
     clicks: Clicks = "every",
     blocks: bool = False,
-    centred: bool = False,
 ) -> ScoreTest:
     """Whether a part of the counts follows the curve of all of them.
 
@@ -45,8 +44,6 @@ def part_test(
         Which clicks are choices.
     blocks
         Look for differences in blocks of ranks too, such as dips; otherwise in smooth shapes only.
-    centred
-        Tell differences relative to the mean of all blocks, rather than to the first.
     """
     whole = likelihood_of(counts, clicks)
     own = likelihood_of(part, clicks, whole.ranks) if len(whole.blocks) else whole
@@ -76,7 +73,6 @@ def part_test(
         ranks,
         edges,
         own.weight,
-        centred=centred,
     )
 
 

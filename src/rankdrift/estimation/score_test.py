@@ -96,7 +96,7 @@ class ScoreTest:
     each to both sides. slope, slope_error: how much steeper the curve of parts with a larger
     x is, per unit of x and of log rank; depth: the mean log rank less that of the first, by which a
     slope becomes a mean difference of log p. first, last (J,): blocks of ranks; difference, error
-    (J,): of log p there, relative to the first or to the mean of all, in the shapes of KNOTS.
+    (J,): of log p there, relative to the first, in the shapes of KNOTS.
     clicks: contests tested. by_bucket (G,): what each bucket of queries adds to
     slope / slope_error.
     """
@@ -130,7 +130,7 @@ class ScoreTest:
     def beyond_noise(self) -> float:
         """How large the difference is at a typical rank, in whatever shape, over and above noise,
         as a share."""
-        told = self.error > 0  # of the first block there is none, where others are relative to it
+        told = self.error > 0  # of the first block there is none: others are relative to it
         apart = self.difference[told] ** 2 - self.error[told] ** 2
         shaped = float(apart.mean()) if len(apart) else 0.0
         return max(float(np.expm1(np.sqrt(max(shaped, 0.0)))), self.straight)
@@ -172,7 +172,6 @@ def summarised(
     edges: AnyInts,
     clicks: float,
     logs: Floats | None = None,
-    centred: bool = False,
 ) -> ScoreTest:
     """Several tests of one question as one.
 
@@ -188,8 +187,6 @@ def summarised(
         (J + 1,): where the blocks begin that the difference is told in.
     clicks
         How many were tested.
-    centred
-        Tell differences relative to the mean of all blocks, rather than to the first.
     """
     tests = [*([straight] if straight else []), *shaped]
     best = min(tests, key=lambda one: one.p_value)
@@ -201,7 +198,7 @@ def summarised(
     mean = inside / inside.sum(axis=1, keepdims=True)
     stands_for = np.diff(edges)[block] / inside.sum(axis=1)[np.searchsorted(seen, block)]
     rise = mean @ shape
-    rise = rise - (rise.mean(axis=0) if centred else rise[0])
+    rise = rise - rise[0]
     slope, error = (
         (float(straight.effect[0]), float(np.sqrt(straight.covariance[0, 0])))
         if straight

@@ -31,7 +31,7 @@ Each = Callable[[Day, Path, bool], None]
 @dataclass(frozen=True)
 class DayFiles:
     """Files of days: what a run uses of them, and what tells them from all others. `known` are all
-    that could be used, in the order of time."""
+    that have usable pairs, in the order of time."""
 
     paths: tuple[Path, ...]
     digest: str
@@ -99,7 +99,8 @@ def count_days(
         )  # fmt: skip
     content = [[day.file, day.digest, day.used] for day in days if day.state != "left out"]
     files = _files(used, content, states.values(), tuple(days))
-    return replace(files, known=tuple(path for path in usable if _day(path)))
+    moved = (path for path in usable if _day(path) and counts[path].days)
+    return replace(files, known=tuple(moved))
 
 
 def count_appearances(

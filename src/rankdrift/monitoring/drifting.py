@@ -24,12 +24,11 @@ from rankdrift.core.words import many, verb
 from rankdrift.counts.counts import Counts, merge
 from rankdrift.counts.file import find_counts, load_all
 from rankdrift.estimation.fitting import Options, fit
-from rankdrift.estimation.part_test import part_test
 from rankdrift.estimation.periods import by_period, estimate_by_period
-from rankdrift.estimation.score_test import ScoreTest
+from rankdrift.monitoring.drift_changes import page_change
 from rankdrift.monitoring.drift_evidence import evidence_of
 from rankdrift.monitoring.drift_scores import scores_of, shapes_of
-from rankdrift.propensities.drift import BlockChange, Drift, SegmentDrift
+from rankdrift.propensities.drift import Drift, SegmentDrift
 from rankdrift.propensities.periods import Period
 
 LOOKS_A_YEAR = 365
@@ -157,6 +156,11 @@ def _by_day(counts: Given | Iterable[Given] | Mapping[str, Counts], since: str |
     for part in known:
         if part.days and (since is None or min(part.days) >= since):
             dated.setdefault(max(part.days), []).append(part.without_splits())
+    if known and not any(part.days for part in known):
+        raise NoUsablePairs(
+            f"Found {many(len(known), 'part')} of counts, none of which has a day with a pair that "
+            "moved and was clicked: there is nothing to change. See `rankdrift inspect`."
+        )
     if len(dated) < 2:
         raise BadCounts(_too_few_days(known, len(dated), since))
     merged = {day: merge(dated[day]) for day in sorted(dated)}
@@ -169,11 +173,6 @@ def _by_day(counts: Given | Iterable[Given] | Mapping[str, Counts], since: str |
 
 def _too_few_days(known: Sequence[Counts], dated: int, since: str | None) -> str:
     days = sorted({day for part in known for day in part.days})
-    if known and not days:
-        return (
-            f"Found {many(len(known), 'part')} of counts, none of which has a day with a pair that "
-            "moved and was clicked: there is nothing to change. See `rankdrift inspect`."
-        )
     if since and days and days[-1] < since:
         return f"The newest day of these counts is {days[-1]}, and --since asks for {since} on."
     after = f" from {since} on" if since else ""
@@ -204,7 +203,9 @@ def _by_segment(parts: Parts) -> tuple[dict[Segment, Parts], tuple[str, ...]]:
                 found.setdefault(segment, []).append((day, part))
                 clicks[segment] = clicks.get(segment, 0.0) + each
     if not found:
-        raise BadCounts("No day has a usable pair: see `rankdrift inspect` for what is missing.")
+        raise NoUsablePairs(
+            "No day has a usable pair: see `rankdrift inspect` for what is missing."
+        )
     kept = sorted(found, key=lambda segment: -clicks[segment])[:MOST_SEGMENTS]
     rest = len(found) - len(kept)
     remark = f"{many(rest, 'segment')} with fewer clicks {verb(rest, 'is', 'are')} not tested."
@@ -280,41 +281,14 @@ def _told(
     before, newest = (first, days[place - 1]), (days[place], days[-1])
     one = replace(one, reference=before, newest=newest)
     try:
-        fitted = fit(_only(merged(*before), one.segment), Options())
-        new = _only(merged(*newest), one.segment)
-        every = merge([_only(merged(*before), one.segment), new])
-        test = part_test(every, new, fitted, blocks=True, centred=True)
+        old, new = (_only(merged(*span), one.segment) for span in (before, newest))
+        found = page_change(old, new, level)
     except UNFIT:
         return replace(one, alarm=beyond)
     return replace(
         one,
-        alarm=beyond and test.beyond_noise >= smallest,
-        size=test.beyond_noise,
-        clicks=test.clicks,
-        changes=_changes(test, level),
-    )
-
-
-def _changes(test: ScoreTest, level: float) -> tuple[BlockChange, ...]:
-    """Blocks with intervals that hold for all of them at once."""
-    from scipy.special import stdtrit
-
-    blocks = max(len(test.difference), 1)
-    wide = float(stdtrit(max(test.df_error, 1.0), 1 - (1 - level) / 2 / blocks))
-    parts = zip(
-        test.first.tolist(),
-        test.last.tolist(),
-        test.difference.tolist(),
-        test.error.tolist(),
-        strict=True,
-    )
-    return tuple(
-        BlockChange(
-            first,
-            last,
-            float(np.exp(d)),
-            float(np.exp(max(d - wide * e, -_LARGEST))),
-            float(np.exp(min(d + wide * e, _LARGEST))),
-        )
-        for first, last, d, e in parts
+        alarm=beyond and found.size >= smallest,
+        size=found.size,
+        clicks=found.clicks,
+        changes=found.blocks,
     )

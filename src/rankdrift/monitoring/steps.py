@@ -211,13 +211,16 @@ def judge_docs(night: Night) -> Done:
 def look_for_drift(night: Night) -> Done:
     """Whether the newest days tell another curve than all before them: of every day there is, not
     only those of the curve, as what is compared with must not move from night to night."""
-    found = night.drift
+    try:
+        found = night.drift
+    except UNFIT as error:
+        return _unfit(error)
     if found is None:
         since = night.job.drift.get("since")
         after = f" since {since}" if since else ""
         days = many(len(_days_of(night)), "day")
         takes = night.job.drift.get("reference", REFERENCE) + 1
-        return Done(f"{days} of counts{after}; it takes {takes}", state=State.SKIPPED)
+        return Done(f"{days} with usable pairs{after}; it takes {takes}", state=State.SKIPPED)
     text = json.dumps(sealed(json.loads(json.dumps(found.to_dict(), allow_nan=False))), indent=2)
     write_text(night.folder / DRIFT_FILE, text + "\n")
     told = [one for one in found.segments if one.alarm]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class BlockChange:
     """How propensities of the ranks `first` to `last` changed, newest over reference, relative to
-    the page: only ratios of propensities are known, so those of all blocks are 1 in the (geometric)
-    mean. The interval holds for all blocks at once."""
+    the page: only ratios of propensities are known, so the changes are 1 in the (geometric) mean
+    over the clicks of the reference. The interval holds for all blocks at once."""
 
     first: int
     last: int
@@ -48,8 +48,8 @@ class SegmentDrift:
 
     days: those with clicks, ISO; evidence, limits: on each, None before the reference is complete.
     alarm: on the newest. reference, newest: first and last day of what is compared in `changes`;
-    size: how large the difference is at a typical rank over and above noise, as a share, None where
-    it cannot be told. why: there is no evidence. over_time: estimates `periods`.
+    size: how large the difference is at a typical click over and above noise, as a share, None
+    where it cannot be told. why: there is no evidence. over_time: estimates `periods`.
     """
 
     segment: Segment
