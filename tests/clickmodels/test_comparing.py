@@ -187,6 +187,17 @@ def test_the_command(tmp_path, monkeypatch):
     assert "--search" in str(without.exception)
 
 
+def test_a_chart_of_nothing_does_not_cost_the_answer(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(table("dbn", 60), "log.parquet")
+    words = ["models", "log.parquet", "--models", "dbn", "--chart", "models.svg"]
+    shown = CliRunner().invoke(group, words)
+    assert shown.exit_code == 0, shown.output
+    assert "queries differ: 10 would do" in " ".join(shown.stdout.split())
+    assert "nothing to draw" in shown.stderr and not (tmp_path / "models.svg").exists()
+    assert json.loads(CliRunner().invoke(group, [*words, "--json"]).stdout)["chart"] is None
+
+
 def test_a_check_of_a_diagnosis_calls_for_caution_at_most(compared):
     serious, good = compared["dbn"].as_check(), compared["pbm"].as_check()
     assert compared["dbn"].verdict == Verdict.SERIOUS

@@ -19,6 +19,7 @@ from rankdrift.charts.curve_layers import (
 )
 from rankdrift.charts.style import BLACK, COLOURS, Row, layered_chart, rank_axis
 from rankdrift.core.words import many, named_ranks, verb
+from rankdrift.propensities.intervals import POSTERIOR
 from rankdrift.propensities.propensities import Propensities
 from rankdrift.propensities.table import label, most_clicked
 
@@ -117,7 +118,8 @@ def _subtitle(
     whole = " of the whole curve at once" if simultaneous else " of each rank by itself"
     parts = [p.method]
     if any(row.get("low") is not None for row in rows):
-        parts.append(f"band: {100 * level:g}% interval{whole}")
+        kind = "credible interval" if p.errors == POSTERIOR else "interval"
+        parts.append(f"band: {100 * level:g}% {kind}{whole}")
     if truth:
         parts.append("dashed: truth")
     if p.trust is not None:

@@ -83,7 +83,7 @@ def models(
     if chart:
         check_chart(chart)
         refuse_input(chart, logs, options["format"])
-    from rankdrift.clickmodels.comparing import compare_models
+    from rankdrift.clickmodels.comparing import REFERENCE, compare_models
     from rankdrift.report.terminal.clickmodels import models_report
 
     log = read(logs, options)
@@ -101,12 +101,13 @@ def models(
             progress=progress,
         )
     screen.note(found.remarks)
-    if chart:
-        found.plot().save(chart)
+    drawn = chart if found.scores[REFERENCE].more is not None else None
+    if drawn:
+        found.plot().save(drawn)
     screen.show(models_report(found))
-    screen.answer({**found.to_dict(), "chart": chart})
+    screen.answer({**found.to_dict(), "chart": drawn})
     if chart:
-        screen.say("", f"The chart is in {chart}.")
+        screen.say("", f"The chart is in {drawn}." if drawn else "There is nothing to draw.")
     read_as = (*shorter(logs), *typed(options))
     if found.to_judge_by:
         model = ("--model", found.to_judge_by)

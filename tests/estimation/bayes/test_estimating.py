@@ -13,6 +13,7 @@ from support.worlds import listed, simulate
 from support.worlds import power as falling
 
 from rankdrift import Propensities, estimate, read_log
+from rankdrift.charts.curve import curve_chart
 from rankdrift.core.errors import (
     BadOption,
     NotConverged,
@@ -211,6 +212,8 @@ def test_posteriors_of_segments_are_kept_shown_and_used(tmp_path):
     assert "credible ones" in words and "No curve for web" in words and "lean" not in words
     page = " ".join(make_report(back).html.split())
     assert "95% credible intervals" in page and "lean on the pool" not in page
+    chart = " ".join(curve_chart(back).to_dict()["title"]["subtitle"])
+    assert "95% credible interval of each rank" in chart
     weights = back.weights([4, 4], segments=["app", "tv"])
     np.testing.assert_allclose(weights, [1 / back.segment(s)[4] for s in ("app", "tv")])
 
