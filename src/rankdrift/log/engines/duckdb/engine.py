@@ -1,5 +1,6 @@
 """The embedded engine: DuckDB reads the files, spills to disk, and reduces them to counts."""
 
+import os
 import shutil
 import threading
 import time
