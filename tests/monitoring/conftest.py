@@ -65,6 +65,9 @@ def log(three_days, tmp_path, monkeypatch):
 def night(log, tmp_path, capsys, monkeypatch):
     """Run it, in this process. With another title results are others, and nothing is recounted."""
 
+    for tool in ("AIRFLOW", "MLFLOW"):  # where the tests find them, which is no setting
+        monkeypatch.delenv(f"RANKDRIFT_{tool}", raising=False)
+
     def call(*words, log="log/*.parquet", title=""):
         capsys.readouterr()
         monkeypatch.setenv("RANKDRIFT_REPORT_TITLE", title)
