@@ -142,6 +142,19 @@ def test_a_folder_of_s3_wants_its_format(s3, folder):
     assert same(harvest(by_format), harvest(read_log(folder / "day-1.parquet")))
 
 
+def test_of_a_format_that_is_named_no_name_of_a_file_has_to_tell(web, folder):
+    (folder / "sessions.txt").write_text(
+        "".join(
+            f"{s}\t0\tQ\t{s % 3}\t7\t{10 + s % 2}\t{11 - s % 2}\n{s}\t5\tC\t10\n" for s in range(40)
+        )
+    )
+    expected = harvest(read_log(folder / "sessions.txt", format="yandex"))
+    assert expected.n_pairs > 1
+    assert same(harvest(read_log(f"{web}/sessions.txt", format="yandex")), expected)
+    with pytest.raises(BadLog, match="Say it with --format"):
+        read_log(f"{web}/sessions.txt")
+
+
 def test_the_web_gives_the_same_counts_and_no_key_is_kept(
     web, folder, tmp_path, monkeypatch, capsys
 ):

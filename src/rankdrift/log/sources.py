@@ -114,6 +114,7 @@ def find(
     format: str | None = None,
     table: str | None = None,
     every: bool = False,
+    elsewhere: str | None = None,
     more: Sequence[str] = (),
 ) -> Source:
     """What the user means by a source.
@@ -129,6 +130,8 @@ def find(
         Of a DuckDB file.
     every
         Of a folder, are files meant whose names do not tell what they are?
+    elsewhere
+        What files on another machine are whose names do not tell: they are not looked into.
     more
         Names of formats that somebody else knows, for the error.
 
@@ -147,7 +150,7 @@ def find(
     if isinstance(source, str | os.PathLike):
         source = [source]
     if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
-        return _find_files([os.fspath(s) for s in source], format, table, every)
+        return _find_files([os.fspath(s) for s in source], format, table, every, elsewhere)
     if hasattr(source, "to_arrow_reader"):  # a relation, which no other connection can read
         return Stream(source.to_arrow_reader())
     if _read_again(source):
@@ -171,7 +174,11 @@ def _read_again(source: object) -> bool:
 
 
 def _find_files(
-    sources: list[str], format: str | None, table: str | None, every: bool
+    sources: list[str],
+    format: str | None,
+    table: str | None,
+    every: bool,
+    elsewhere: str | None,
 ) -> Files | Table:
     if not sources or not all(sources):  # "" would be the folder where one happens to be
         raise BadOption("No log was named. Give a file, a folder or a glob.")
@@ -179,7 +186,7 @@ def _find_files(
     takes: _Takes = "all" if format else "text" if every else "named"
     paths = [path for source in sources for path in _expand(source, takes)]
     paths = [path for path in paths if not _is_truth(path)] or paths
-    formats = {path: format or _format(path) for path in paths}
+    formats = {path: format or _format(path, elsewhere) for path in paths}
     kinds = sorted(set(formats.values()))
     if len(kinds) > 1:
         examples = ", ".join(f"{k} ({next(p for p in paths if formats[p] == k)})" for k in kinds)
@@ -331,8 +338,8 @@ def _ending(path: str) -> str | None:
     return _ENDINGS.get(ending)
 
 
-def _format(path: str) -> str:
-    found = _ending(path)
+def _format(path: str, elsewhere: str | None) -> str:
+    found = _ending(path) or (elsewhere if is_address(path) else None)
     if found:
         return found
     if path.lower().endswith(_SHEETS):

@@ -54,9 +54,17 @@ _KINDS: dict[str, ColumnKind] = {
 
 def open_engine(source: Any, options: Options) -> "DuckdbEngine":
     """What `rankdrift.log.engines.choosing` calls."""
-    known = options.format in FORMATS
-    format = None if known else options.format
-    found = find(source, format=format, table=options.table, every=known, more=FORMATS.names)
+    name = options.format
+    known = FORMATS.get(name) if name and name in FORMATS else None
+    reads = {"json": "json", "lines": TEXT}
+    found = find(
+        source,
+        format=None if known else name,
+        table=options.table,
+        every=known is not None,
+        elsewhere=reads.get(known.reads) if known else None,
+        more=FORMATS.names,
+    )
     return DuckdbEngine(found, memory=options.memory, threads=options.threads, options=options)
 
 
