@@ -104,3 +104,25 @@ def test_pages_and_hidden_files_may_lie_beside_a_log(rankdrift, log, tmp_path, m
     assert again.code in (0, 1)
     first, second = (Path(f".counts/{name}.parquet") for name in ("all", "again"))
     assert Counts.load(first).equals(Counts.load(second))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["harvest", "LOG", "-o", "s3://me:secret@bucket/c.parquet"],
+        ["harvest", "LOG", "--by", "day", "-o", "s3://me:secret@bucket/days"],
+        ["compare", "LOG", "--chart", "https://me:secret@host/c.svg"],
+        ["judge", "LOG", "--propensities", "p.json", "-o", "gs://bucket/j.parquet"],
+        ["run", "LOG", "-o", "s3://me:secret@bucket/results"],
+        ["simulate", "market", "-o", "s3://me:secret@bucket/market"],
+        ["demo", "-o", "file:///tmp/demo"],
+        ["sql", "LOG", "--table", "t", "--dialect", "duckdb", "--dbt", "s3://bucket/dbt"],
+    ],
+)
+def test_an_address_is_no_place_to_write_to(rankdrift, moving_log, tmp_path, monkeypatch, words):
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    done = rankdrift(*(moving_log if word == "LOG" else word for word in words))
+    assert done.code == 2 and "it is an address, and what is written stays" in done.err, done.err
+    assert "secret" not in done.err and not list(here.iterdir())

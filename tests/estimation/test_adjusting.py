@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.curve_example import small_counts
 from support.lab import lab_world
 from support.worlds import dips, power, simulate
 
@@ -15,6 +16,7 @@ from rankdrift.estimation import estimate
 from rankdrift.estimation.adjusting import (
     ADJUSTMENTS,
     _expected,
+    _lacking,
     _places,
     by_ranker,
     by_score,
@@ -315,3 +317,13 @@ def test_an_adjusted_curve_can_be_drawn_on():
     plain = estimate(counts, curve="loglog", extrapolate_to=50)
     moved = found.log_p - plain.log_p
     assert moved[39] == pytest.approx(moved[49]) and moved[39] > 0.3
+
+
+@pytest.mark.parametrize(
+    ("clicks", "words"),
+    [(0.6, "1 click bears on it"), (1234.0, "1,234 clicks bear on it")],
+)
+def test_too_few_clicks_are_told_as_many_as_there_are(clicks, words):
+    said = _lacking(small_counts(pairs=50), "ranker", clicks)
+    assert said.startswith("The curve cannot be adjusted by ranker: only ")
+    assert said.endswith(f"only {words}. Harvest more days at once.")

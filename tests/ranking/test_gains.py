@@ -11,6 +11,7 @@ from rankdrift.core.errors import BadOption, NotIdentified
 from rankdrift.ranking.gains import (
     Lists,
     Weighting,
+    curves_of_rows,
     fingerprint,
     gain_table,
     labels,
@@ -175,6 +176,9 @@ def test_other_curves_are_drawn_by_segment_and_keep_the_rows_in_place():
     assert abs(spread.mean()) < 0.08 * spread.std()
     assert other_curves(rows, p, clip=1.5).draw(9, np.random.default_rng(0)).max() == 1.5
     assert other_curves(matrix(table), curve(power(12))) is None
+    # Of every row, each segment has its own curve as well, unless told otherwise.
+    every, pooled = curves_of_rows(rows, p), curves_of_rows(rows, p, pool=True)
+    assert every.draw(1, np.random.default_rng(0)).shape[0] == 24 and pooled is None
 
 
 # -- other gains -----------------------------------------------------------------------------------

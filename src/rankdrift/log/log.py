@@ -212,7 +212,7 @@ def read_log(
         A path, a glob, a folder or several of them (Parquet, CSV, JSON lines, plain or compressed),
         with the extra `remote` also at s3://, gs://, az:// or https://; a DuckDB file (with
         `table`); a pandas, Polars or Arrow table, a PyArrow dataset, or any Arrow stream, such as
-        ADBC, Iceberg and Delta give; a Spark DataFrame or the name of a Spark table.
+        DuckDB, ADBC, Iceberg and Delta give; a Spark DataFrame or the name of a Spark table.
     query
         The column of the query; of several columns, two queries are the same when all are equal.
         Like the other columns up to `search` it is guessed from common names if it is not given;
