@@ -96,6 +96,26 @@ def test_no_result_is_written_into_a_folder_that_is_the_log(
     assert [path.name for path in folder.iterdir()] == ["log.csv"]
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["inspect", "."], "counts.parquet"),
+        (["init", ".", "-o", ".settings.toml"], "counts.parquet"),
+        (["diagnose", "."], "propensities.json"),
+        (["compare", "../log", "--methods", "auto,ctr"], "propensities.json"),
+    ],
+)
+def test_advice_leads_out_of_a_folder_that_is_the_log(
+    rankdrift, log, tmp_path, monkeypatch, words, name
+):
+    monkeypatch.chdir(shutil.copytree(log, tmp_path / "log"))
+    done = rankdrift(*words)
+    assert done.code in (0, 1), done.err
+    advised = done.err[done.err.rindex("rankdrift ") :].split()
+    assert advised[-2:] == ["-o", f"../{name}"]
+    assert rankdrift(*advised[1:]).code in (0, 1) and (tmp_path / name).exists()
+
+
 def test_pages_and_hidden_files_may_lie_beside_a_log(rankdrift, log, tmp_path, monkeypatch):
     monkeypatch.chdir(shutil.copytree(log, tmp_path / "log"))
     assert rankdrift("inspect", ".", "--html", "page.html", "-q").code in (0, 1)

@@ -22,7 +22,7 @@ from rankdrift.cli.options import (
     shorter,
     typed,
 )
-from rankdrift.cli.output import check_chart, check_folder, refuse_input
+from rankdrift.cli.output import check_chart, check_folder, outside, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.methods.estimators import METHODS
@@ -139,7 +139,8 @@ def compare(
         screen.say("", f"The curves are in {output}: {', '.join(saved.values())}.")
     if chart:
         screen.say("", f"The chart is in {chart}.")
-    screen.next("rankdrift", "estimate", *shorter(logs), *typed(options), "-o", "propensities.json")
+    result = outside("propensities.json", logs)
+    screen.next("rankdrift", "estimate", *shorter(logs), *typed(options), "-o", result)
     return 1 if found.left_out else 0
 
 

@@ -21,7 +21,7 @@ from rankdrift.cli.options import (
     shorter,
     typed,
 )
-from rankdrift.cli.output import check_file, refuse_input
+from rankdrift.cli.output import check_file, outside, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.cli.settings import from_settings
@@ -259,7 +259,7 @@ def diagnose(
         screen.next("rankdrift", "report", *inputs, "-o", "report.html")
     else:
         command = ("rankdrift", "estimate", *shorter(inputs), *typed(options))
-        screen.next(*command, "-o", "propensities.json")
+        screen.next(*command, "-o", outside("propensities.json", inputs))
     return Exit.UNFIT if found.verdict == Verdict.SERIOUS else Exit.GOOD
 
 

@@ -7,7 +7,7 @@ import click
 
 from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import READING, SEED, Sections, again, guesses, log_options, read
-from rankdrift.cli.output import check_file, refuse_input
+from rankdrift.cli.output import check_file, outside, refuse_input
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.cli.train import gain_options, split
 from rankdrift.core.errors import BadOption
@@ -118,7 +118,7 @@ def evaluate(
     if kept:
         screen.next("rankdrift", "report", kept, "-o", "report.html")
     else:
-        screen.next(*again("-o", "comparison.json"))
+        screen.next(*again("-o", outside("comparison.json", logs)))
     return Exit.GOOD
 
 

@@ -13,7 +13,7 @@ import click
 
 from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import COUNTING, HELP, Sections, given, log_options, read, shorter
-from rankdrift.cli.output import check_file
+from rankdrift.cli.output import check_file, outside
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, talking
 from rankdrift.cli.settings import FILE, default_of, settable
@@ -115,7 +115,8 @@ def init(screen: Screen, logs: tuple[str, ...], output: str, force: bool, **opti
         screen.next("rankdrift", "inspect", *shorter(logs))
         return Exit.UNFIT
     named = [] if output == FILE else ["--config", output]
-    screen.next("rankdrift", "harvest", *shorter(logs), *named, "-o", "counts.parquet")
+    place = outside("counts.parquet", logs)
+    screen.next("rankdrift", "harvest", *shorter(logs), *named, "-o", place)
     return Exit.UNFIT if found.verdict == "unfit" else Exit.GOOD
 
 

@@ -6,7 +6,7 @@ import click
 
 from rankdrift.cli.exits import Exit
 from rankdrift.cli.options import COUNTING, Sections, log_options, read, shorter, typed
-from rankdrift.cli.output import check_file, refuse_input
+from rankdrift.cli.output import check_file, outside, refuse_input
 from rankdrift.cli.progress import bar
 from rankdrift.cli.screen import Screen, join, talking
 
@@ -78,4 +78,5 @@ def _next(found: "Inspection", logs: tuple[str, ...], options: dict[str, Any]) -
     several = isinstance(days, int) and days > 1 and not best
     # Checks that look at other days need them counted together, as long as that is no trouble.
     several = several and found.counts.funnel.rows >= BY_DAY
-    return [*command, *(["--by", "day", "-o", "counts/"] if several else ["-o", "counts.parquet"])]
+    place = outside("counts/" if several else "counts.parquet", logs)
+    return [*command, *(["--by", "day"] if several else []), "-o", place]

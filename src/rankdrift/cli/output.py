@@ -75,9 +75,19 @@ def _refuse_within(path: str, inputs: Iterable[str]) -> None:
         if not any(part.startswith((".", "_")) for part in place.relative_to(inside).parts):
             raise BadOption(
                 f"{path!r} is in the folder {name!r}, all of which is read: next time it would be "
-                "a part of that. Choose a place outside it, or name the files by a pattern, such "
-                f"as {os.path.join(name, '*.parquet')!r}."
+                "a part of that. Choose a place outside it, such as "
+                f"{outside(place.name, [name])!r}, or name the files of the log by a pattern."
             )
+
+
+def outside(name: str, logs: Iterable[str]) -> str:
+    """Where a result of that name can go: here or, if that is in a folder that is read as a whole,
+    beside the folder."""
+    for folder in filter(os.path.isdir, logs):
+        whole = os.path.abspath(folder)
+        if os.path.commonpath([whole, os.path.abspath(name)]) == whole:
+            return os.path.join(os.path.relpath(os.path.dirname(whole)), name)
+    return name
 
 
 def _files(inputs: Iterable[str], format: str | None) -> list[str]:
