@@ -18,6 +18,7 @@ import numpy as np
 from rankdrift.core.errors import NotIdentified
 from rankdrift.core.rank_blocks import widening_edges
 from rankdrift.core.types import Floats, Ints
+from rankdrift.core.words import many, verb
 from rankdrift.counts.counts import Counts
 from rankdrift.estimation.curves import hats
 from rankdrift.estimation.likelihood import Likelihood, likelihood_of
@@ -55,7 +56,9 @@ def page_change(before: Counts, newest: Counts, level: float) -> PageChange:
     )
     old, new = (likelihood_of(part, ranks=ranks) for part in (before, newest))
     edges = _joined(widening_edges(int(ranks[0]), int(ranks[-1]), BLOCKS), new)
-    few = f"{new.weight:.0f} clicks are too few to say where something changed."
+    clicks = round(new.weight)
+    told_by = f"{many(clicks, 'click')} {verb(clicks, 'is', 'are')}"
+    few = f"{told_by} too few to say where something changed."
     if len(edges) < 3:
         raise NotIdentified(few)
     curve, shapes = (_lines(each)[:, 1:] for each in (old, new))
@@ -64,9 +67,9 @@ def page_change(before: Counts, newest: Counts, level: float) -> PageChange:
     both = _side_by_side(old, new)
     found = maximise(both, basis)
     own = slice(curve.shape[1], None)
-    clicks = old.wins / old.wins.sum()
+    share = old.wins / old.wins.sum()
     inside = np.searchsorted(edges, ranks, side="right") - 1 == np.arange(len(edges) - 1)[:, None]
-    told = inside / inside.sum(axis=1, keepdims=True) @ shapes - clicks @ shapes  # (J, K)
+    told = inside / inside.sum(axis=1, keepdims=True) @ shapes - share @ shapes  # (J, K)
     inverse = np.asarray(np.linalg.inv(found.information), np.float64)[:, own] @ told.T
     by_bucket = both.bucket_scores(found.theta) @ basis @ inverse
     model = told @ inverse[own]
@@ -76,7 +79,7 @@ def page_change(before: Counts, newest: Counts, level: float) -> PageChange:
         raise NotIdentified(few)
     difference = told @ found.phi[own]
     error = np.sqrt(np.maximum(np.diag(model @ spread.covariance @ model), 0.0))
-    apart = float(inside @ clicks @ (difference**2 - error**2))
+    apart = float(inside @ share @ (difference**2 - error**2))
     return PageChange(
         _blocks(edges, difference, error, spread.df_error, level),
         float(np.expm1(np.sqrt(max(apart, 0.0)))),
