@@ -50,8 +50,16 @@ def all_finished(root: Path) -> list[Finished]:
 
 def _folders(root: Path) -> list[Path]:
     """Every folder of results, the newest first."""
-    return sorted((p.parent for p in root.glob(f"*/{RUN_RECORD}") if ID.fullmatch(p.parent.name)),
-                  reverse=True)  # fmt: skip
+    records = [p for p in root.glob(f"*/{RUN_RECORD}") if ID.fullmatch(p.parent.name)]
+    return [record.parent for record in sorted(records, key=_age, reverse=True)]
+
+
+def _age(record: Path) -> tuple[str, int]:
+    """When its run began, by the name, and which of two within a second was written last."""
+    written = 0
+    with suppress(OSError):  # pruned meanwhile
+        written = record.stat().st_mtime_ns
+    return record.parent.name.partition("Z")[0], written
 
 
 def read_finished(folder: Path) -> Finished | None:
