@@ -104,7 +104,9 @@ ROOMS = {
         "report/page/inspection.py", "report/test_inspection_page.py cli/test_page.py"
     ),
     "relevance": Room("judging/shrinkage.py", "judging/test_shrinkage.py"),
-    "drift": Room("monitoring/drift*.py", "monitoring/test_drift.py"),
+    "drift": Room(
+        "monitoring/drift*.py", "monitoring/test_drift_changes.py monitoring/test_drift.py"
+    ),
     "click models": Room(
         "clickmodels/chain.py clickmodels/products.py",
         "clickmodels/test_likelihoods.py clickmodels/test_fitting.py",
