@@ -101,6 +101,7 @@ def test_the_errors_of_a_curve_that_shares_the_detail_of_the_pool():
     np.testing.assert_allclose(parts[:, width:], chance * of_detail, atol=1e-5)
     assert found.deviations.shape == found.curve.deviations.shape
     np.testing.assert_allclose(found.error, own.error, atol=EXACT)
+    np.testing.assert_allclose(found.detail, chance * pool.detail[at], atol=1e-5)
 
 
 def test_a_curve_with_a_detail_of_its_own_gives_up_as_much_as_it_takes():
@@ -123,6 +124,8 @@ def test_a_curve_with_a_detail_of_its_own_gives_up_as_much_as_it_takes():
     taken = (pool.curve.deviations - pool.deviations)[7:]
     np.testing.assert_allclose(found.curve.deviations[:, width:-1], chance * taken, atol=1e-6)
     assert 0.001 < chance < 0.999
+    detail = (1 - chance) * own.detail + chance * pool.detail[7:]
+    np.testing.assert_allclose(found.detail, detail, atol=1e-6)
 
 
 def test_a_segment_without_dips_is_given_none():

@@ -14,14 +14,15 @@ from rankdrift.estimation.comparisons import (
     mirrored_score,
     split_comparisons,
 )
-from rankdrift.estimation.score_test import Tested as Outcome
 from rankdrift.estimation.score_test import (
+    PRIOR,
     blended_test,
     fit_logistic,
     pooled_design,
     score_test,
     summarised,
 )
+from rankdrift.estimation.score_test import Tested as Outcome
 
 # A penalty of 1e-6 of the information moves a fit by less than this share of its error.
 RIDGE = 0.01
@@ -257,3 +258,19 @@ def test_few_buckets_that_say_most_count_for_few():
     # The shape is worth PRIOR buckets, of which half are known to be there with two columns.
     found = blended_test(scores, np.eye(2) * 4.0)
     assert found.df == 2 and found.df_error == pytest.approx(effective - 1 + 32 / 2 - 1)
+
+
+def test_the_test_of_two_columns_by_its_definition():
+    """What buckets say, blended with their mean in each direction; few buckets, so that this counts
+    for something."""
+    rng = np.random.default_rng(6)
+    scores = rng.normal(size=(30, 2)) * [3.0, 6.0]
+    found = blended_test(scores, np.diag([4.0, 16.0]))
+    unit = scores / [2.0, 4.0]
+    between = 30 / 29 * (unit - unit.mean(axis=0)).T @ (unit - unit.mean(axis=0))
+    seen = found.df_error + 2 - 1 - PRIOR / 2
+    alike = np.eye(2) * (between[0, 0] + between[1, 1]) / 2
+    blended = (seen * between + PRIOR * alike) / (seen + PRIOR)
+    square = unit.sum(axis=0) @ np.linalg.inv(blended) @ unit.sum(axis=0)
+    assert found.statistic == pytest.approx(square * found.df_error / ((found.df_error + 1) * 2))
+    np.testing.assert_allclose(found.covariance, blended / np.outer([2, 4], [2, 4]))

@@ -195,6 +195,17 @@ def test_a_batch_with_its_usual_places_is_written_without_them():
     assert auto_curve._batch(20, {1, 20}).numbers == (20, 20)  # a line from end to end
 
 
+def test_a_batch_is_given_a_bend_or_a_jump_at_any_place_inside():
+    plain = "loglog(1, 2, 4, 8, 20, 50, 60)"
+    now = state(1, f"{plain} + batch(6, 6)")
+    found = written(c for c in auto_curve._richer(now) if c.parts[0].numbers == GIVEN)
+    assert found == sorted([
+        *(f"{plain} + batch(6, {place})" for place in (2, 3, 4, 5)),
+        *(f"{plain} + batch(6, {place}, {place + 1})" for place in (2, 3, 4)),
+        f"{plain} + periodic(6)",
+    ])  # fmt: skip
+
+
 def test_rivals_share_what_is_left_by_their_costs():
     now = SimpleNamespace(cost=100.0)
     costs = {"loglog(1, 5)": 102.0, "loglog(1, 6)": 99.0, "loglog(1, 7)": 100.0 + 2 * np.log(101)}

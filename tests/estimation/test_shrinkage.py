@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.worlds import power, simulate
+from support.worlds import listed, power, simulate
 
 from rankdrift.estimation import estimate
 from rankdrift.estimation.shrinkage import SIZES, USUAL, anchors, chances, variance_between
@@ -40,6 +40,24 @@ def test_leaning_curves_lie_between_their_own_and_the_pool(curve, seed):
         assert leaning.log_p[0] == leaning.std_error[0] == 0
         assert leaning.method.endswith("leaning on the pool")
         assert (leaning.std_error[1:] > 0).all()
+
+
+def test_a_segment_that_lacks_ranks_leans_at_those_it_has():
+    """On a smaller screen nothing is shown below rank 4."""
+    rows = [
+        (((high, won), (high + 1, 1 - won)), bucket, times + bucket % 5 * won, segment)
+        for segment, deepest in enumerate((8, 4, 8))
+        for high in range(1, deepest)
+        for won, times in ((1, 20 + 5 * segment), (0, 12))
+        for bucket in range(16)
+    ]
+    found = estimate(listed(rows, names=["app", "tv", "web"]), by="device", curve="direct")
+    tv, own = found.shrunk[("tv",)], found.by_segment[("tv",)]
+    assert tv.ranks.tolist() == own.ranks.tolist() == [1, 2, 3, 4]
+    assert found.shrunk[("app",)].ranks.tolist() == found.ranks.tolist() == list(range(1, 9))
+    pool = found.log_p[:4]
+    low, high = np.minimum(own.log_p, pool), np.maximum(own.log_p, pool)
+    assert ((low - 1e-12 <= tv.log_p) & (tv.log_p <= high + 1e-12)).all()
 
 
 def test_a_tiny_segment_leans_mostly_and_a_large_one_hardly():

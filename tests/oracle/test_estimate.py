@@ -9,6 +9,7 @@ import pytest
 from statsmodels.discrete.conditional_models import ConditionalLogit
 from support.worlds import listed, power, simulate
 
+from rankdrift.estimation import covariance as errors_of_fits
 from rankdrift.estimation import estimate
 from rankdrift.estimation import jackknife as together
 from rankdrift.estimation.covariance import (
@@ -296,6 +297,16 @@ def test_a_bootstrap_sample_is_a_refit_with_its_weights(curve, pairs, shown, tol
     for weight, phi in zip(weights, drawn, strict=True):
         again = maximise(found.likelihood.reweighted(weight), found.fit.basis, found.fit.phi)
         assert np.abs(phi - again.phi).max() < tolerance
+
+
+@pytest.mark.parametrize("curve", ["loglog", "direct"])
+def test_samples_of_plenty_of_data_are_not_refitted_one_by_one(curve, monkeypatch):
+    """They all move together, or the bootstrap would take as long as so many fits."""
+    found = fit(simulate(4000, 12, 3, shown=(2, 4)).counts, Options(curve=curve)).fit
+    refits = []
+    monkeypatch.setattr(errors_of_fits, "maximise", lambda *_: refits.append(1) or found)
+    bootstrap(found, 25, seed=7)
+    assert not refits
 
 
 def test_the_bootstrap_spreads_as_the_buckets_say(fitted):

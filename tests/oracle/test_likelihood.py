@@ -101,6 +101,18 @@ def test_a_rank_wins_over_those_shown_with_it_where_it_was_clicked():
     assert {*zip(winners.tolist(), losers.tolist(), strict=True)} == {(1, 3), (4, 3), (4, 6)}
 
 
+def test_a_pair_loses_its_clicks_at_other_ranks_once_for_each_rank_it_was_shown_at(terms):
+    """However often it was shown there."""
+    choices, found, _ = terms
+    lost = np.zeros((found.buckets, len(found.ranks)))
+    for shown, clicked, weight, bucket in zip(
+        choices.shown, choices.clicked, choices.weight, choices.bucket, strict=True
+    ):
+        others = np.setdiff1d(shown, [0, clicked])
+        lost[bucket, np.searchsorted(found.ranks, others)] += weight
+    np.testing.assert_allclose(found.bucket_losses, lost, atol=ROUNDING)
+
+
 def test_gradient_and_information_are_derivatives(terms):
     _, found, theta = terms
     moves = STEP * np.eye(len(theta))
