@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import weakref
 from collections import Counter
 from dataclasses import replace
 
@@ -142,6 +143,22 @@ def test_many_parts_are_merged_in_batches(monkeypatch):
     assert at_once.n_pairs == 27
 
 
+def test_parts_are_let_go_as_they_are_added_up(monkeypatch):
+    monkeypatch.setattr(counts_module, "_BATCH", 1)
+    made, alive = [], []
+
+    def parts():
+        for _ in range(20):
+            part = example()
+            made.append(weakref.ref(part))
+            yield part
+            del part
+            alive.append(sum(each() is not None for each in made))
+
+    assert merge(parts()).n_pairs == 60
+    assert max(alive) <= 3
+
+
 def test_a_sum_too_large_is_refused():
     cell = RankPairs([0], [1], [2], [3], [True], [2**62])
     full = replace(with_comparisons(), rank_pairs=cell)
@@ -176,8 +193,11 @@ def test_segments_named_in_a_notebook(many, said):
 
 
 def test_a_summary_names_the_first_day_and_the_last():
-    found = example(days=("2024-01-01", "2024-01-02", "2024-01-05")).summary()
+    counts = example(days=("2024-01-01", "2024-01-02", "2024-01-05"))
+    found = counts.summary()
     assert (found["first_day"], found["last_day"], found["days"]) == ("2024-01-01", "2024-01-05", 3)
+    assert "2024-01-01 to 2024-01-05" in repr(counts)
+    assert "2024-01-02" not in repr(counts)
     assert example().summary()["last_day"] is None
     assert found["window"] is None
 

@@ -23,7 +23,7 @@ from rankdrift.estimation.adjusting import (
     on_one_scale,
     score_and_time,
 )
-from rankdrift.estimation.comparisons import split_comparisons
+from rankdrift.estimation.comparisons import Comparisons, split_comparisons
 from rankdrift.estimation.fitting import Options, fit
 
 SLOPE = -0.7  # of the true curve that contests follow
@@ -44,14 +44,14 @@ def coded(score, seconds):
     return (s + 64) * 8 + (np.sign(seconds) * t).astype(int) + 3, size
 
 
-def planted(n, seed, *, gamma=0.0, tau=0.0, scale=1.0, true=TRUE, drift=0.6):
+def planted(n, seed, *, gamma=0.0, tau=0.0, scale=1.0, true=TRUE, drift=0.6, deepest=RANKS):
     """Counts of n clicks, each on one of two appearances whose log ranks are about `drift` apart,
     with chances that follow the `true` curve, gamma times the score, which goes with the rank, and
     tau times the hour."""
     rng = np.random.default_rng(seed)
     tried = 4 * n
-    ranks = rng.integers(1, RANKS + 1, tried)
-    near = np.clip(np.rint(ranks * np.exp(rng.normal(0, drift, tried))), 1, RANKS).astype(int)
+    ranks = rng.integers(1, deepest + 1, tried)
+    near = np.clip(np.rint(ranks * np.exp(rng.normal(0, drift, tried))), 1, deepest).astype(int)
     rank = np.stack([ranks, near])
     score = -np.log(rank) + rng.normal(0, 0.5, rank.shape)  # higher scores are higher up
     moment = rng.random(rank.shape)
@@ -69,7 +69,7 @@ def planted(n, seed, *, gamma=0.0, tau=0.0, scale=1.0, true=TRUE, drift=0.6):
         half_octave_of(lost), zero + UNIT, np.rint(np.log2(lost / won) * UNIT).astype(np.int64),
         np.rint(size * UNIT).astype(np.int64),
     )  # fmt: skip
-    plain = simulate(4000, RANKS, seed, curve=true).counts
+    plain = simulate(4000, deepest, seed, curve=true).counts
     return replace(plain, splits=splits.collapse(), options={"restrict": {"planted": True}})
 
 
@@ -145,6 +145,12 @@ def test_the_score_is_taken_out(gamma):
     assert (found.p_value < 1e-6) == (gamma > 0)
 
 
+def test_the_score_is_taken_out_of_a_curve_of_two_ranks():
+    counts = planted(30_000, 1, gamma=1.0, deepest=2)
+    found = by_score(counts, fit(counts, Options(curve="direct")), 1)
+    assert found.shift[1] == pytest.approx(np.log(2), abs=CLOSE + 3 * found.error[1])
+
+
 def test_the_unit_of_scores_makes_no_difference():
     one, two = (planted(20_000, 2, gamma=0.7, scale=scale) for scale in (1.0, 4.0**5))
     a, b = (by_score(counts, curve(counts), 1) for counts in (one, two))
@@ -174,6 +180,16 @@ def test_scores_of_two_rankers_on_two_scales_are_not_compared(times, more):
     kept = on_one_scale(rows)
     assert (len(kept) == len(rows)) is (times == 1 and not more)
     assert (kept.group < 1024).sum() == (rows.group < 1024).sum()
+
+
+def test_scores_that_ranks_tell_wholly_are_compared_across_rankers():
+    """Two ranks apart by one and the same, and scores by the same: nothing is left unexplained."""
+    group, size = coded(np.array([1.0, -1.0]), np.zeros(2))
+    rows = Comparisons(
+        np.concatenate([group, group + 1024]), np.array([0, 1, 0, 1]), np.array([1, 0, 1, 0]),
+        np.array([1.0, -1.0, 1.0, -1.0]), np.tile(size, 2), np.ones((1, 4)),
+    )  # fmt: skip
+    assert len(on_one_scale(rows)) == 4
 
 
 def test_time_alone_changes_nothing():

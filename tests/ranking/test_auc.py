@@ -43,6 +43,11 @@ def test_influence_is_delongs_variance():
     moved = ours.influence(np.arange(120), 120)
     assert (moved**2).sum() == pytest.approx(expected, rel=ROUNDING)
     assert moved.sum() == pytest.approx(0, abs=ROUNDING)
+    # Each row, clicked or not, moves the AUC the way that a little more of it does.
+    step = 1e-6
+    more = 1 + step * np.eye(120)
+    slopes = (ours.auc(more) - ours.auc(np.ones((120, 1)))) / step
+    assert moved == pytest.approx(slopes, rel=1e-3, abs=1e-7)
     # Units of several rows add theirs up.
     unit = rng.integers(0, 30, 120)
     assert ours.influence(unit, 30) == pytest.approx(np.bincount(unit, moved, 30))

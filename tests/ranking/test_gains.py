@@ -125,6 +125,16 @@ def test_numbers_told_of_gains_are_plain():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("ranks", "gains"), [((1, 2), [0.9, 1.6]), ((1,), [0.9]), ((), [])])
+def test_clicks_beside_trust_are_told_of_without_the_rows_that_have_none(ranks, gains):
+    """By hand: (click - trust) / p, and the row without a click is at rank 3."""
+    p = replace(curve(np.array([1, 0.5, 0.25])), trust=np.array([0.1, 0.2, 0.3]))
+    found = weigh(clicks_at(*ranks), p, beyond="clip")
+    assert found.raised == pytest.approx(1.2)
+    assert found.gain.tolist() == pytest.approx([gain + 1.2 for gain in gains] + [0.0])
+    assert (found.clicks, found.largest) == (len(ranks), pytest.approx(max(gains, default=0.0)))
+
+
 def test_labels_are_places_in_the_table():
     table = gain_table(np.array([3.0, 0.0, 1.0]), np.array([2.0, 3.0]))
     assert table.tolist() == [0, 1, 2, 3]
@@ -152,6 +162,8 @@ def test_a_fingerprint_is_of_weights_alone():
     assert fingerprint(moved) != fingerprint(p)
     both = [replace(p, segment_columns=("d",), by_segment={(name,): p}) for name in ("web", "app")]
     assert fingerprint(both[0]) != fingerprint(both[1])
+    # Rankers and judgments that were saved have it in their files: it stays what it is.
+    assert fingerprint(p) == "960ea06dacc8f9bb"
 
 
 def test_other_curves_are_drawn_by_segment_and_keep_the_rows_in_place():
@@ -198,6 +210,26 @@ def test_a_doubly_robust_gain_gives_back_what_its_clip_takes():
     np.testing.assert_allclose(free[rows.click], 1 / p[rows.click], rtol=0.006)
     assert free[~rows.click].max() < 1e-12
     assert len(np.unique(lists.gain)) < len(np.unique(wanted))
+
+
+@pytest.mark.parametrize("expected", [False, True])
+def test_some_rows_are_weighed_as_they_are_among_all(expected):
+    rows = matrix(frame(searches=40))
+    relevance = np.random.default_rng(1).random(len(rows)) if expected else None
+    how = Weighting(curve(power(12)), 2.0, "error", False, "dr", relevance)
+    keep = rows.query < 20
+    some = how.take(keep).weigh(rows.take(keep))[0]
+    assert 0 < len(some.gain) < len(rows)
+    np.testing.assert_array_equal(some.gain, how.weigh(rows)[0].gain[keep])
+
+
+def test_rows_whose_whole_numbers_differ_stay_apart():
+    x = np.stack(np.meshgrid(np.arange(40), np.arange(40)), axis=-1).reshape(-1, 2)
+    none = np.zeros(len(x), int)
+    rows = Matrix.from_arrays(
+        x, rank=np.arange(1, len(x) + 1), click=none == 1, query=none, search=none
+    )
+    assert len(Lists(rows, np.zeros(len(x)), np.ones(len(x))).together().gain) == len(x)
 
 
 def test_counts_of_like_rows_add_up():
