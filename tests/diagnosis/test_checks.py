@@ -24,11 +24,13 @@ from rankdrift.diagnosis.assumption import (
 from rankdrift.diagnosis.checks import (
     click_probabilities,
     curve_shape,
+    direction,
     fit_of_blocks,
     gaps,
     neighbours,
     outcome,
     period,
+    prior,
     queries,
     relevance,
     support,
@@ -282,6 +284,14 @@ def test_50_clicks_between_two_blocks_are_enough(more, told):
         assert found.verdict is CANNOT_TELL and found.wanted == "Add days."
 
 
+def test_blocks_that_nothing_else_compares_fit_by_themselves():
+    """Between ranks in a row any wins are those of some curve, however many: nothing is tested."""
+    for many in (10**3, 10**6, 10**9):
+        rows = [((k, 2 * k), (7 + k % 5) * many, 4 * many) for k in (1, 2, 4, 8, 16, 32)]
+        found = fit_of_blocks.check(fitted(wins(rows), "loglog(1, 2, 4, 8, 16, 32, 64)"))
+        assert found.verdict is CANNOT_TELL and not found.numbers
+
+
 def test_the_noise_of_a_curve_that_is_too_stiff():
     jump = simulate(3000, 40, 1, curve=lambda r: np.where(np.asarray(r) > 25, 0.2, 1.0)).counts
     told = curve_shape.check(fitted(jump, "loglog(1, 40)")).numbers
@@ -297,6 +307,43 @@ def test_a_period_must_pay(monkeypatch, found, verdict):
     told = period.check(SimpleNamespace(fitted=SimpleNamespace(fit=None)))
     assert told.verdict is verdict
     assert told.numbers == {"period": found[0], "gain": found[1]}
+
+
+def test_pairs_that_moved_up_or_down_count_however_long_it_took():
+    """An hour or a day between appearances: the comparison is the same."""
+    counts = simulate(1500, 8, 1, drift=True).counts
+    up = np.isin(counts.pairs.drift, direction.UP)
+    assert up.any() and not up.all()
+    told = []
+    for way_up, way_down in ((1, 3), (2, 3), (1, 4)):
+        pairs = replace(counts.pairs, drift=np.where(up, way_up, way_down))
+        found = direction.check(fitted(replace(counts, pairs=pairs), "loglog(1, 3, 8)"))
+        told.append((found.numbers["clicks"], found.numbers["mean_difference"]))
+    assert told[1:] == [pytest.approx(told[0])] * 2 and told[0][0] > 100
+
+
+def test_what_two_curves_have_in_common_is_no_noise_between_them(monkeypatch):
+    """The posterior rests on the pairs that moved as well: of the variance of the plain curve, its
+    own is in both, and the rest is what they differ by."""
+
+    def curve(log_p, errors):
+        return SimpleNamespace(
+            ranks=np.array([1, 2]), reference=1, clicks=np.array([50, 50]),
+            log_p=np.array([0.0, log_p]), deviations=np.diag([0.0, errors]),
+            std_error=np.array([0.0, errors]),
+        )  # fmt: skip
+
+    monkeypatch.setattr(prior, "to_propensities", lambda *given: curve(-1.0, 0.5))
+    monkeypatch.setattr(prior, "estimate_posterior", lambda *given: curve(-0.8, 0.3))
+    counts = SimpleNamespace(options={"singles": {"prior": "known"}})
+    data = SimpleNamespace(
+        counts=counts, pooled=counts, fitted=None, options=SimpleNamespace(reference=1)
+    )
+    found = prior.check(data)
+    assert found.numbers["noise"] == pytest.approx(np.sqrt(0.5**2 - 0.3**2))
+    assert found.numbers["error"] == pytest.approx([0.0, found.numbers["noise"]])
+    assert found.evidence.p_value == pytest.approx(0.61708, abs=1e-5)  # of 0.2 / 0.4
+    assert "60% of that of the plain one" in found.words
 
 
 # -- all of them -----------------------------------------------------------------------------------

@@ -16,10 +16,12 @@ SPREAD_OFF = 0.12
 COVERED = (0.925, 0.975)
 
 
-def by_hand(c, n, q, location, spread):
+def by_hand(c, n, q, location, spread, trust=0.0):
     """mean, the mass below any relevance, and the shortest interval by a plain sum."""
     z = 1 / (1 + np.exp(-FINE))
-    log = c * np.log(z) + max(n - c, 0) * np.log1p(-q * z) - ((FINE - location) / spread) ** 2 / 2
+    seems = z + trust / (n * q)
+    missed = np.log(np.maximum(1 - q * seems, 1e-12))
+    log = c * np.log(seems) + max(n - c, 0) * missed - ((FINE - location) / spread) ** 2 / 2
     weight = np.exp(log - log.max())
     below = np.cumsum(weight) / weight.sum()
     first = np.arange(0, np.searchsorted(below, 0.05))
@@ -36,6 +38,7 @@ def by_hand(c, n, q, location, spread):
         (0, 5_000, 0.2, -2.0, 2.0),
         (90_000, 100_000, 1.0, -4.0, 0.7),  # far from the prior, and very sure
         (500, 500, 1.0, -5.0, 0.8),  # always clicked
+        (50, 50, 1.0, 3.0, 2.5),  # and no wonder
         (2.5, 30.7, 0.4, -2.0, 1.0),  # old days count less
     ],
 )
@@ -48,6 +51,21 @@ def test_the_posterior_is_the_sum_over_a_fine_grid(clicks, rows, q, location, sp
     held = below(found.high[0]) - below(found.low[0])
     assert held == pytest.approx(0.95, abs=HELD_OFF)
     assert found.high[0] - found.low[0] == pytest.approx(shortest, rel=LENGTH_OFF)
+
+
+@pytest.mark.parametrize(
+    ("clicks", "rows", "q", "trust"),
+    [(9, 40, 0.5, 3.0), (1, 12, 0.2, 1.5), (18, 20, 0.9, 7.0)],  # at most 0.9 · (1 + 0.4) clicks
+)
+def test_clicks_that_need_no_relevance_are_taken_off(clicks, rows, q, trust):
+    """Some are expected at its ranks whatever the doc: the others tell of its relevance."""
+    one, prior = np.ones(1), Prior((1.0,), (0.0,), (1.2,))
+    sums = (clicks * one, rows * q * one, rows * q * q * one, one)
+    found = posterior(Evidence(*sums, trust * one), -1.0 * one, prior)
+    mean, below, _ = by_hand(clicks, rows, q, -1.0, 1.2, trust)
+    assert found.mean[0] == pytest.approx(mean, rel=MEAN_OFF)
+    assert below(found.high[0]) - below(found.low[0]) == pytest.approx(0.95, abs=HELD_OFF)
+    assert found.mean[0] < posterior(Evidence(*sums), -1.0 * one, prior).mean[0]
 
 
 def test_without_clicks_nothing_speaks_against_nothing():
@@ -116,6 +134,15 @@ def test_intervals_cover_where_relevances_are_far_from_logit_normal(relevance):
     assert COVERED[0] <= inside.mean() <= COVERED[1]
     assert inside[found.mean >= np.quantile(found.mean, 0.9)].mean() > COVERED[0] - 0.015
     assert (found.low <= found.mean).all() and (found.mean <= found.high).all()
+
+
+@pytest.mark.parametrize(("pairs", "parts"), [(1_500, 1), (3_000, 2)])
+def test_two_kinds_are_told_apart_by_as_many_pairs_as_pay_for_it(pairs, parts):
+    """Three numbers cost 1.5 log of the pairs: 11.0 of 1,500 and 12.0 of 3,000, where they make the
+    clicks likelier by 6.9 and by 18.4."""
+    evidence, z = world(pairs, seed=3, relevance=two_kinds)
+    location = np.full(pairs, np.log(z.mean() / (1 - z.mean())))
+    assert len(fit_prior(evidence, location).weights) == parts
 
 
 def test_few_clicks_leave_the_spread_in_doubt():

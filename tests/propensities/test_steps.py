@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rankdrift.propensities.steps import TOLERANCE, steps_of, unpack
+from rankdrift.propensities.steps import TOLERANCE, Steps, steps_of, unpack
 
 ROUNDING = 1e-4  # 24 bits of the longest step, against the shortest ratios here
 
@@ -69,3 +69,11 @@ def test_a_random_walk_needs_no_cause_a_rank():
 def test_what_was_kept_is_kept_the_same(name):
     once = steps_of(EXAMPLES[name]).pack()
     assert steps_of(unpack(once).deviations(0)).pack() == once
+
+
+@pytest.mark.parametrize("many", [2.0**24 + 1, 2.0**30])
+def test_steps_that_are_no_longer_exact_are_not_read(many):
+    """No curve is kept with longer ones, whose sums might be rounded: the file was changed."""
+    packed = Steps(np.array([[many * 2.0**-40]]), np.zeros(1), -40).pack()
+    with pytest.raises(ValueError, match="larger than any"):
+        unpack(packed)

@@ -99,14 +99,23 @@ def test_a_log_without_clicks_has_bars_of_no_height(small):
     assert {height for *_, height in bars(shown(small, [50, 50], [0, 0]))} == {0.0}
 
 
-def test_ticks_are_1_2_5_up_to_the_deepest_rank(small):
-    text = shown(small, [100] * 20, [10] * 20)
+def test_a_rank_without_clicks_does_not_squeeze_the_others(small):
+    (_, _, _, height), _ = bars(shown(small, [10**8, 10**8], [10**6, 0]))
+    top = 0.01 + 1.96 * 10**3 / 10**8
+    assert height == pytest.approx((BOTTOM - TOP) * 0.01 / top, abs=ROUNDED)
+
+
+@pytest.mark.parametrize(
+    ("deepest", "wanted"), [(1, [1]), (19, [1, 2, 5, 10]), (20, [1, 2, 5, 10, 20])]
+)
+def test_ticks_are_1_2_5_up_to_the_deepest_rank(small, deepest, wanted):
+    text = shown(small, [100] * deepest, [10] * deepest)
     ticks = re.findall(
         rf'<text x="(\S+)" y="{BOTTOM + 13}" text-anchor="middle">(\d+)</text>', text
     )
-    assert [int(rank) for _, rank in ticks] == [1, 2, 5, 10, 20]
+    assert [int(rank) for _, rank in ticks] == wanted
     for x, rank in ticks:
-        middle = (x_of(int(rank), 20) + x_of(int(rank) + 1, 20)) / 2
+        middle = (x_of(int(rank), deepest) + x_of(int(rank) + 1, deepest)) / 2
         assert float(x) == pytest.approx(middle, abs=PIXEL)
 
 
