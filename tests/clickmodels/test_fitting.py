@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.search_lists import DOCS, made_searches
 
-from rankdrift.clickmodels import products
+from rankdrift.clickmodels import click_chain, dynamic_bayesian, products
 from rankdrift.clickmodels.climbing import SETTLED, Expected, climb
 from rankdrift.clickmodels.model import log_likelihood
 from rankdrift.clickmodels.models import MODELS
@@ -90,18 +90,59 @@ def test_nothing_near_it_makes_the_clicks_likelier(name):
                 assert likely(there) <= top + slack
 
 
-def test_what_is_climbed_is_the_likelihood(monkeypatch):
+@pytest.mark.parametrize(
+    "name, module", [("pbm", products), ("ccm", click_chain), ("dbn", dynamic_bayesian)]
+)
+def test_what_is_climbed_is_the_likelihood(name, module, monkeypatch):
     climbed = []
     monkeypatch.setattr(
-        products, "climb", lambda *of, **more: climbed.append(of) or climb(*of, **more)
+        module, "climb", lambda *of, **more: climbed.append(of) or climb(*of, **more)
     )
-    data = TRUTHS["pbm"].sample(made_searches(300, 2, seed=3), np.random.default_rng(4))
-    type(TRUTHS["pbm"]).fit(data)
-    ((expect, (z, p)),) = climbed
-    for relevance, looks in ((z, p), (Z[: len(z)], LOOKS[: len(p)])):
-        model = type(TRUTHS["pbm"])(relevance, looks)
+    data = TRUTHS[name].sample(made_searches(300, 2, seed=3), np.random.default_rng(4))
+    type(TRUTHS[name]).fit(data)
+    ((expect, start),) = climbed
+    for numbers in (start, tuple(0.1 + 0.7 * x for x in start)):
+        model = type(TRUTHS[name])(*(x if len(x) > 1 else float(x[0]) for x in numbers))
         clicks = log_likelihood(model.conditional_click_probabilities(data), data.click)
-        assert expect((relevance, looks)).likely == pytest.approx(clicks.sum(), rel=1e-9)
+        assert expect(numbers).likely == pytest.approx(clicks.sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("places", [7, 10_000])
+def test_misses_are_counted_whether_places_are_few_or_many(places):
+    data = TRUTHS["pbm"].sample(made_searches(300, 2, seed=3), np.random.default_rng(4))
+    found = products.tally(data, data.rank, places)
+    missed = np.stack([data.pair, data.rank])[:, ~data.click]
+    cells, misses = np.unique(missed, axis=1, return_counts=True)
+    np.testing.assert_array_equal([found.pair, found.place], cells)
+    np.testing.assert_array_equal(found.misses, misses)
+    assert found.clicks_of_place.sum() + found.misses.sum() == found.rows == data.rows
+
+
+def test_docs_that_nearly_all_click_are_told_apart():
+    rng = np.random.default_rng(7)
+    truth = type(TRUTHS["pbm"])(rng.uniform(0.6, 0.95, 2 * DOCS), np.full(7, 0.95))
+    data = truth.sample(made_searches(3_000, 2, seed=1), rng)
+    assert data.click.mean() > 0.6
+    found = type(truth).fit(data)
+    assert np.corrcoef(found.z, truth.z)[0, 1] > 0.9
+
+
+def test_a_single_search_is_enough_for_an_answer():
+    data = TRUTHS["pbm"].sample(made_searches(1, 1, seed=2), np.random.default_rng(1))
+    found = type(TRUTHS["pbm"]).fit(data)
+    given = found.conditional_click_probabilities(data)
+    assert given[data.click].min() > given[~data.click].max()
+
+
+def test_places_at_which_nothing_was_shown_change_nothing():
+    data = TRUTHS["pbm"].sample(made_searches(3_000, 2, seed=3), np.random.default_rng(4))
+    all_shown = products.tally(data, data.rank - 1, 6)
+    some_not = products.tally(data, data.rank, 9)
+    (z, looks), (same_z, wider) = (
+        products.fit_product(t, 4.0, "places") for t in (all_shown, some_not)
+    )
+    np.testing.assert_allclose(wider[1:7], looks, rtol=0.01)
+    np.testing.assert_allclose(same_z, z, rtol=0.01)
 
 
 def test_what_was_never_shown_has_the_mean_of_all():

@@ -41,7 +41,7 @@ MADE = {
 }
 
 
-def by_hand(name, clicks):
+def by_hand(name, clicks, attracts=Z):
     """The probability of clicks: over all ways of looking, being satisfied and going on."""
     model = MADE[name]
     total = 0.0
@@ -51,7 +51,7 @@ def by_hand(name, clicks):
             for i, rank in enumerate(RANKS):
                 look = LOOKS[rank] if name == "pbm" else model.looks[rank, last]
                 p *= look if looks[i] else 1 - look
-                wanted = Z[i] if looks[i] else 0.0
+                wanted = attracts[i] if looks[i] else 0.0
                 p *= wanted if clicks[i] else 1 - wanted
                 last = rank if clicks[i] else last
             total += p
@@ -60,7 +60,7 @@ def by_hand(name, clicks):
     for states in product(product((0, 1), repeat=2), repeat=LENGTH):
         p, here = 1.0, True
         for i, (satisfied, on) in enumerate(states):
-            wanted = Z[i] if here else 0.0
+            wanted = attracts[i] if here else 0.0
             p *= wanted if clicks[i] else 1 - wanted
             sat, go = chances(name, i, bool(clicks[i]), bool(satisfied))
             if not here:
@@ -106,6 +106,17 @@ def test_whatever_is_clicked_above_it_is_the_sum_over_that(name):
     expected = sum(by_hand(name, clicks) * np.array(clicks) for clicks in ALL_CLICKS)
     found = MADE[name].click_probabilities(searches_of((0,) * LENGTH))
     np.testing.assert_allclose(found, expected, atol=EXACT)
+
+
+@pytest.mark.parametrize("name", ["cm", "dcm", "ccm", "sdbn", "dbn"])
+def test_what_was_not_clicked_was_looked_at_as_often_as_its_relevance_would_have_told(name):
+    for clicks in ALL_CLICKS:
+        if not (p := by_hand(name, clicks)):
+            continue  # a second click of a cascade
+        looked = MADE[name].looked_at(searches_of(clicks))
+        for i in np.flatnonzero(np.array(clicks) == 0):
+            irrelevant = by_hand(name, clicks, np.where(np.arange(LENGTH) == i, 0.0, Z))
+            assert looked[i] * Z[i] == pytest.approx(1 - p / irrelevant, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", MADE)

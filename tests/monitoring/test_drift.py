@@ -14,9 +14,9 @@ from rankdrift.cli import run
 from rankdrift.core.errors import BadCounts, BadOption, NoUsablePairs
 from rankdrift.counts.counts import merge
 from rankdrift.estimation.fitting import Options, fit
-from rankdrift.monitoring import drift_scores
+from rankdrift.monitoring import drift_scores, drifting
 from rankdrift.monitoring.days import DayFiles
-from rankdrift.monitoring.drift_evidence import SIZES, evidence_of
+from rankdrift.monitoring.drift_evidence import PRIOR, SIZES, _between_days, evidence_of
 from rankdrift.monitoring.drift_scores import KNOWN, Scores, Shapes, scores_of, shapes_of
 from rankdrift.monitoring.record import Outcome
 from rankdrift.monitoring.steps import Job, Night, look_for_drift
@@ -134,6 +134,18 @@ def test_scores_that_scatter_more_count_less(times):
     np.testing.assert_array_equal(found.began, wanted.began)
 
 
+def test_days_that_differ_by_more_than_chance_are_told_so_the_more_the_surer():
+    """In 20 days that differ by three times what chance would, and in those that hardly tell."""
+    many, size = 20, 3
+    sure, hardly = (np.tile(each * np.eye(size), (many, 1, 1)) for each in (1e6, 1e-6))
+    once = np.ones(many)
+    before = size * np.arange(many)  # degrees of freedom of the days before each
+    found = _between_days(np.full((many, size), np.sqrt(3e6)), sure, once)
+    np.testing.assert_allclose(found, (PRIOR + 3 * before) / (PRIOR + before), rtol=1e-3)
+    found = _between_days(np.full((many, size), np.sqrt(3e-6)), hardly, once)
+    np.testing.assert_allclose(found, 1, rtol=1e-3)
+
+
 def plain_scores(day, segment, shapes):
     """Of one day, from its choices, one after the other: see `Scores`."""
     choices, place = day.choices("every"), day.segments.index(segment)
@@ -173,6 +185,16 @@ def test_scores_of_all_days_at_once_are_those_of_each_by_itself(monkeypatch):
             wanted = [plain_scores(day, segment, shapes) for day in some]
             for each, plain in zip(vars(found).values(), zip(*wanted, strict=True), strict=True):
                 np.testing.assert_allclose(each, np.array(plain), rtol=1e-8, atol=1e-8)
+
+
+def test_a_push_is_looked_for_at_half_and_all_of_what_the_curve_falls_by(days):
+    shapes = shapes_of(fit(days[0], Options()), 100)
+    half, whole = (
+        size * shapes.basis[:, shapes.tested[PUSHED_DOWN]][:, 0] for size in KNOWN[PUSHED_DOWN]
+    )
+    np.testing.assert_allclose(whole[:-4], shapes.theta[4:] - shapes.theta[:-4], atol=1e-12)
+    np.testing.assert_allclose(half, whole / 2)
+    assert whole[:4].max() < 0  # by a carousel of four, the top loses
 
 
 @pytest.mark.parametrize("kind, each", [("all", 40), (PUSHED_DOWN, 2)])
@@ -277,6 +299,15 @@ def test_segments_share_what_is_allowed_and_new_ones_wait():
     late = rankdrift.drift(parts, reference=7)
     told = {one.name: one.why for one in late.segments}
     assert told["web"] == "" and "add " in told["mobile"] and "--reference" in told["mobile"]
+
+
+def test_of_many_segments_those_with_the_most_clicks_are_tested(monkeypatch):
+    monkeypatch.setattr(drifting, "MOST_SEGMENTS", 1)
+    named = {"segments": {"mobile": steady, "tablet": steady, "web": steady}}
+    parts = [one_day(number, 600, **named, shares=[0.2, 0.6, 0.2]) for number in range(3)]
+    found = rankdrift.drift(parts, reference=2)
+    assert [one.name for one in found.segments] == ["tablet"]
+    assert found.remarks == ("2 segments with fewer clicks are not tested.",)
 
 
 # -- bad input -------------------------------------------------------------------------------------

@@ -105,6 +105,13 @@ def test_few_clicks_make_fewer_blocks_or_none():
         page_change(many, hardly, 0.95)
 
 
+def test_pages_of_two_depths_are_compared_down_to_the_deeper_rank():
+    deep, short = (simulate(4000, size, 1, curve=steady).counts for size in (100, 60))
+    for before, newest in ((deep, short), (short, deep)):
+        blocks = page_change(before, newest, 0.95).blocks
+        assert (blocks[0].first, blocks[-1].last) == (1, 100)
+
+
 def test_one_bucket_of_queries_says_nothing_of_chance():
     counts = listed([(((1, 1), (2, 0)), 5)] * 50 + [(((1, 0), (2, 1)), 5)] * 50)
     with pytest.raises(NotIdentified, match="100 clicks are too few"):

@@ -8,6 +8,7 @@ from scipy.special import betaln
 from scipy.stats import multivariate_t, norm, t
 
 from rankdrift.counts.tables import Pairs
+from rankdrift.estimation.bayes import estimating
 from rankdrift.estimation.bayes.cells import join, moved_terms, single_terms
 from rankdrift.estimation.bayes.model import (
     BEND,
@@ -20,6 +21,7 @@ from rankdrift.estimation.bayes.model import (
     knots_of,
 )
 from rankdrift.estimation.bayes.sampling import Sampler, find_mode
+from rankdrift.simulate import pairs as simulated_pairs
 
 RANKS = np.array([1, 2, 4], np.int32)
 # 2 * rank + click of each appearance, and how many pairs.
@@ -163,3 +165,12 @@ def test_without_clicks_the_posterior_is_the_prior():
     for found in (slope, products.reshape(len(x), -1)):
         error = found.std(axis=0) / np.sqrt(len(x))
         assert np.abs(found.mean(axis=0) / error).max() < SURE
+
+
+def test_what_is_reported_is_relative_to_the_reference_rank(monkeypatch):
+    monkeypatch.setattr(estimating, "WARM_UP", 60)
+    p = np.array([1.0, 0.6, 0.4])
+    counts = simulated_pairs(400, ranks=3, seed=1, relevance=0.3, propensities=p).counts
+    found = estimating.estimate_posterior(counts, estimating.Options(draws=1200, reference=2))
+    assert found.log_p[1] == 0 and not found.deviations[1].any()
+    np.testing.assert_allclose(found.log_p, np.log(p / p[1]), atol=0.3)
